@@ -2,6 +2,8 @@
 
 mod data_files;
 mod process;
+mod program_files;
 mod tesseract;
 
+pub use program_files::ProgramFiles;
 pub use tesseract::Tesseract;

@@ -8,6 +8,7 @@ use lkr_parsers::{Error, ErrorKind, Ocr, PageImage, Result};
 use crate::{
     data_files::{names, supported_codes},
     process::run,
+    program_files::{ProgramFiles, program_files},
 };
 
 /// The timeout of listing the installed languages. Chosen, not measured.
@@ -55,6 +56,12 @@ impl Tesseract {
     #[must_use]
     pub fn missing(&self) -> &[String] {
         &self.missing
+    }
+
+    /// The files that the program at `program` needs, for a sandbox.
+    #[must_use]
+    pub fn files(program: &Path) -> ProgramFiles {
+        program_files(program)
     }
 
     /// The installed languages of the program at `program`, as sorted ISO 639-1 codes. Blocking.

@@ -6,7 +6,7 @@ mod common;
 
 use common::{check, docx, file, parse, plain, styled};
 use lkr_domain::Parsed;
-use lkr_parsers::{Parser, Source};
+use lkr_parsers::{Clock, Deadline, Parser, Source};
 use lkr_parsers_docx::DocxXml;
 
 /// A paragraph of white text with these properties of the paragraph and of its run.
@@ -207,7 +207,7 @@ fn first_pass_is_kept_if_deadline_interrupts_second() {
     // Some of these deadlines pass during the second pass.
     let took = started.elapsed();
     for tenths in 1..=10 {
-        let deadline = Some(std::time::Instant::now() + took * tenths / 10);
+        let deadline = Some(Deadline::after(Clock::Wall, took * tenths / 10));
         let parsed = DocxXml.parse(&Source { deadline, ..Source::new(&bytes) }).unwrap();
         let is_cut = parsed.warnings.iter().any(|warning| warning.contains("the rest of the text"));
         let is_first = parsed.warnings.iter().any(|warning| warning.contains("white text"));

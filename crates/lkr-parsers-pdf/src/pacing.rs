@@ -1,8 +1,8 @@
 //! Decides when a faster engine has to read the rest of a document.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use lkr_parsers::Source;
+use lkr_parsers::{Clock, Deadline, Source};
 
 use crate::{error::guarded, read::Engine};
 
@@ -19,17 +19,19 @@ const RESERVE_DIVISOR: u32 = 16;
 pub(crate) struct Pacing<'a> {
     faster_engine: Option<&'a dyn Engine>,
     pages: usize,
-    started: Instant,
+    clock: Clock,
+    started: Duration,
     /// The time of the faster engine for a page, once measured.
     time_per_page: Option<Duration>,
     is_late: bool,
 }
 
 impl<'a> Pacing<'a> {
-    /// Starts to track the reading of this many pages.
-    pub(crate) fn new(faster_engine: Option<&'a dyn Engine>, pages: usize) -> Self {
+    /// Starts to track the reading of this many pages of a source.
+    pub(crate) fn new(source: &Source<'_>, faster_engine: Option<&'a dyn Engine>, pages: usize) -> Self {
+        let clock = source.deadline.map_or(Clock::Wall, Deadline::clock);
         let faster_engine = faster_engine.filter(|faster_engine| faster_engine.pages() >= pages);
-        Self { faster_engine, pages, started: Instant::now(), time_per_page: None, is_late: false }
+        Self { faster_engine, pages, clock, started: clock.now(), time_per_page: None, is_late: false }
     }
 
     /// The faster engine, if it has to read all pages after the first `done` ones. It takes over as late as possible.
@@ -41,8 +43,8 @@ impl<'a> Pacing<'a> {
         self.is_late.then_some(faster_engine)
     }
 
-    fn is_late_after(&mut self, faster_engine: &dyn Engine, deadline: Instant, done: usize) -> bool {
-        let (spent, rest) = (self.started.elapsed(), deadline.saturating_duration_since(Instant::now()));
+    fn is_late_after(&mut self, faster_engine: &dyn Engine, deadline: Deadline, done: usize) -> bool {
+        let (spent, rest) = (self.clock.now().saturating_sub(self.started), deadline.time_left());
         let (Ok(read), Ok(left)) = (u32::try_from(done), u32::try_from(self.pages.saturating_sub(done)))
         else {
             return false;
@@ -52,16 +54,16 @@ impl<'a> Pacing<'a> {
             return false;
         }
         let time_per_page =
-            *self.time_per_page.get_or_insert_with(|| measure(faster_engine, done, self.pages));
-        // Half as much again, because pages differ and the machine may be busy.
+            *self.time_per_page.get_or_insert_with(|| measure(faster_engine, self.clock, done, self.pages));
+        // Half as much again, because pages differ.
         let needed = time_per_page.saturating_mul(left);
         rest <= needed + needed / 2 + (spent + rest) / RESERVE_DIVISOR
     }
 }
 
 /// Measures the time of the engine for a page, with some of the pages from `first` to `end`.
-fn measure(engine: &dyn Engine, first: usize, end: usize) -> Duration {
-    let started = Instant::now();
+fn measure(engine: &dyn Engine, clock: Clock, first: usize, end: usize) -> Duration {
+    let started = clock.now();
     let step = (end.saturating_sub(first) / MEASURED_PAGES).max(1);
     let mut count = 0;
     for index in (first..end).step_by(step).take(MEASURED_PAGES) {
@@ -69,7 +71,7 @@ fn measure(engine: &dyn Engine, first: usize, end: usize) -> Duration {
         let _ = guarded(|| engine.page(index));
         count += 1;
     }
-    started.elapsed() / count.max(1)
+    clock.now().saturating_sub(started) / count.max(1)
 }
 
 #[cfg(test)]
@@ -132,7 +134,7 @@ mod tests {
             pages: 300,
             faster_engine: Some(Box::new(faster_engine)),
         };
-        let source = Source { deadline: Some(Instant::now() + deadline), ..Source::new(b"") };
+        let source = Source { deadline: Some(Deadline::after(Clock::Wall, deadline)), ..Source::new(b"") };
         read(&reader, &source, &PdfOptions::default()).unwrap()
     }
 

@@ -1,12 +1,8 @@
 //! Prepares files without hidden text for engines that cannot detect all of it.
 
-use std::{
-    borrow::Cow,
-    collections::HashSet,
-    time::{Duration, Instant},
-};
+use std::{borrow::Cow, collections::HashSet, time::Duration};
 
-use lkr_parsers::Source;
+use lkr_parsers::{Clock, Deadline, Source};
 
 use crate::{
     error::guarded,
@@ -35,9 +31,9 @@ pub(crate) struct PreparedFile<'a> {
 
 impl<'a> PreparedFile<'a> {
     pub(crate) fn new(source: &Source<'a>, pale: PaleText, max_pages: usize) -> Self {
-        let now = Instant::now();
-        let time = source.deadline.map(|deadline| deadline.saturating_duration_since(now) / SHARE);
-        let until = now + time.unwrap_or(MAX_TIME).min(MAX_TIME);
+        let time = source.deadline.map_or(MAX_TIME, |deadline| deadline.time_left() / SHARE);
+        let clock = source.deadline.map_or(Clock::Wall, Deadline::clock);
+        let until = Deadline::after(clock, time.min(MAX_TIME));
         let lopdf = LopdfDocument::load(source.bytes, max_pages).ok();
         let scrubbed = lopdf.as_ref().map(|open| guarded(|| open.scrubbed(source.bytes, pale, Some(until))));
         let (bytes, unchecked_pages) = (Cow::Borrowed(source.bytes), HashSet::new());

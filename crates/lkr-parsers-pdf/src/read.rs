@@ -102,7 +102,7 @@ impl DocumentReader<'_> {
         let all = self.engine.pages();
         let selected = all.min(self.options.max_pages);
         let (mut length, mut checks) = (0, VisibilityChecks::default());
-        let mut pacing = Pacing::new(self.engine.faster_engine(), selected);
+        let mut pacing = Pacing::new(source, self.engine.faster_engine(), selected);
         let mut engine = self.engine;
         for index in 0..selected {
             if source.is_past_deadline() || length > MAX_TEXT_BYTES {

@@ -4,6 +4,7 @@ mod charset;
 mod compose;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod deadline;
 mod error;
 mod format;
 mod markdown;
@@ -16,6 +17,7 @@ mod text;
 
 pub use charset::{Decoded, charset_of, decode};
 pub use compose::{Composer, MAX_TEXT_BYTES, MAX_TITLE_CHARS};
+pub use deadline::{Clock, Deadline};
 pub use error::{Error, ErrorKind, Result};
 pub use format::{Format, extension, format_of};
 pub use markdown::Markdown;

@@ -1,8 +1,8 @@
-use std::{fmt::Debug, time::Instant};
+use std::fmt::Debug;
 
 use lkr_domain::Parsed;
 
-use crate::Result;
+use crate::{Deadline, Result};
 
 /// The input of a parser.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Source<'a> {
     /// The media type that the sender declared, if any.
     pub media_type: Option<&'a str>,
     /// When the parser should stop and return what it has, with a warning. It may overrun a little.
-    pub deadline: Option<Instant>,
+    pub deadline: Option<Deadline>,
 }
 
 impl<'a> Source<'a> {
@@ -35,7 +35,7 @@ impl Source<'_> {
     /// Whether the deadline has passed.
     #[must_use]
     pub fn is_past_deadline(&self) -> bool {
-        self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+        self.deadline.is_some_and(Deadline::has_passed)
     }
 }
 

@@ -1,7 +1,6 @@
 //! A worker process, seen from the parent.
 
 use std::{
-    ffi::OsString,
     fs::File,
     io,
     os::unix::process::ExitStatusExt,
@@ -18,16 +17,16 @@ use tokio::{
 };
 
 use crate::{
-    Error, ErrorKind, Extracted, Limits, Result,
+    Confinement, Error, ErrorKind, Extracted, Limits, Result,
     error::{OPERATION, internal},
-    memory::resident_bytes,
-    message::{ExtractionRequest, Report, WorkerError},
+    message::{ExtractionRequest, Report, WorkerCommand, WorkerError, WorkerRequest},
+    usage::usage,
 };
 
 const MIB: u64 = 1024 * 1024;
 
-/// How often a worker's memory usage is read. Chosen, not measured.
-const MEMORY_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How often the usage of a worker is read. Chosen, not measured.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How much of a worker's standard error is kept, counted from its end.
 const MAX_STDERR_BYTES: usize = 256 * 1024;
@@ -58,16 +57,16 @@ impl Drop for ProcessGroup {
 }
 
 impl IdleWorker {
-    pub(crate) fn start(program: &Path, arguments: &[OsString], spool: &Path) -> Result<Self> {
+    pub(crate) fn start(worker: &WorkerCommand, spool: &Path) -> Result<Self> {
         let output = tempfile::tempfile_in(spool).map_err(internal)?;
-        let mut command = Command::new(program);
-        command.args(arguments).env_clear().process_group(0).kill_on_drop(true);
+        let mut command = Command::new(&worker.program);
+        command.args(&worker.arguments).env_clear().process_group(0).kill_on_drop(true);
         let inherited = ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         command.envs(inherited);
         command.stdin(Stdio::piped()).stderr(Stdio::piped());
         command.stdout(output.try_clone().map_err(internal)?);
         let mut child = command.spawn().map_err(|error| {
-            internal(format!("worker {} could not be started: {error}", program.display()))
+            internal(format!("worker {} could not be started: {error}", worker.program.display()))
         })?;
         let (Some(input), Some(stderr)) = (child.stdin.take(), child.stderr.take()) else {
             return Err(internal("the worker process has no pipes"));
@@ -81,9 +80,35 @@ impl IdleWorker {
     }
 
     /// Has the worker extract a file within the limits of the request.
-    pub(crate) async fn extract(self, request: &ExtractionRequest, file: File) -> Result<Extracted> {
+    pub(crate) async fn extract(self, request: ExtractionRequest, file: File) -> Result<Extracted> {
+        let (limits, length) = (request.limits, request.length);
+        let (report, output) =
+            self.run(&WorkerRequest::Extract(request), Some((file, length)), &limits).await?;
+        match report {
+            Report::Extracted(summary) => Extracted::from_worker(output, summary),
+            Report::Refused(WorkerError { kind, message }) => Err(Error::new(kind, OPERATION, message)),
+            Report::Confined(_) => Err(internal("the worker answered another request")),
+        }
+    }
+
+    /// Has the worker confine itself, and returns what the system enforces.
+    pub(crate) async fn confinement(self) -> Result<Confinement> {
+        match self.run(&WorkerRequest::Confine, None, &Limits::default()).await?.0 {
+            Report::Confined(confinement) => Ok(confinement),
+            _ => Err(internal("the worker answered another request")),
+        }
+    }
+
+    /// Sends a request, and waits for the end of the process and its report.
+    async fn run(
+        self,
+        request: &WorkerRequest,
+        file: Option<(File, u64)>,
+        limits: &Limits,
+    ) -> Result<(Report, File)> {
         let Self { mut process, input, stderr, output } = self;
-        let deadline = Instant::now() + request.limits.hard();
+        let deadline = Instant::now().checked_add(limits.wall());
+        let deadline = deadline.ok_or_else(|| internal("the time limit is too long"))?;
         let id = process.0.id();
         let work = async {
             let (_, stderr, status) =
@@ -91,28 +116,27 @@ impl IdleWorker {
             Ok::<_, Error>((stderr.map_err(internal)?, status.map_err(internal)?))
         };
         let (stderr, status) = tokio::select! {
-            ended = timeout_at(deadline, work) => ended.map_err(|_| time_limit_error(&request.limits))??,
-            () = wait_until_memory_exceeds(id, request.limits.resident) => {
-                return Err(memory_limit_error(&request.limits));
-            }
+            ended = timeout_at(deadline, work) => ended.map_err(|_| time_limit_error(limits))??,
+            error = wait_until_limit_is_exceeded(id, limits) => return Err(error),
         };
         match parse_report(&stderr) {
-            Some(Report::Extracted(summary)) if status.success() => Extracted::from_worker(output, summary),
-            Some(Report::Refused(WorkerError { kind, message })) => Err(Error::new(kind, OPERATION, message)),
-            _ => Err(crash_error(status, &stderr, &request.limits)),
+            // A worker that reports success and then crashes did not finish its output.
+            Some(report) if status.success() || matches!(report, Report::Refused(_)) => Ok((report, output)),
+            _ => Err(crash_error(status, &stderr, limits)),
         }
     }
 }
 
 /// Sends the request and the file. The caller ignores errors, because the exit status of the worker explains them.
-async fn send(mut input: ChildStdin, request: &ExtractionRequest, file: File) -> io::Result<()> {
+async fn send(mut input: ChildStdin, request: &WorkerRequest, file: Option<(File, u64)>) -> io::Result<()> {
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     input.write_all(&line).await?;
-    let mut file = tokio::fs::File::from_std(file);
-    file.rewind().await?;
-    let mut file = file.take(request.length);
-    tokio::io::copy(&mut file, &mut input).await?;
+    if let Some((file, length)) = file {
+        let mut file = tokio::fs::File::from_std(file);
+        file.rewind().await?;
+        tokio::io::copy(&mut file.take(length), &mut input).await?;
+    }
     input.shutdown().await
 }
 
@@ -131,12 +155,16 @@ async fn stderr_tail(mut stderr: ChildStderr) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Waits until a process uses more than `limit` bytes of memory.
-async fn wait_until_memory_exceeds(id: Option<u32>, limit: u64) {
+/// Waits until a process and those that it started use more memory or processor time than they may.
+async fn wait_until_limit_is_exceeded(id: Option<u32>, limits: &Limits) -> Error {
     loop {
-        sleep(MEMORY_POLL_INTERVAL).await;
-        if id.and_then(resident_bytes).is_some_and(|bytes| bytes > limit) {
-            return;
+        sleep(POLL_INTERVAL).await;
+        let used = id.map(usage).unwrap_or_default();
+        if used.resident > limits.resident {
+            return memory_limit_error(limits);
+        }
+        if used.processor > limits.hard() {
+            return time_limit_error(limits);
         }
     }
 }

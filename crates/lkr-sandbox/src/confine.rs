@@ -1,4 +1,4 @@
-//! Restrictions that a worker applies to itself before it reads a file.
+//! Limits that a worker sets for itself before it reads a file.
 
 use std::{thread, time::Duration};
 
@@ -6,13 +6,12 @@ use rustix::process::{Resource, Rlimit, Signal, getppid, kill_current_process_gr
 
 use crate::Limits;
 
-/// A slightly lower priority than that of searches. Not lower, because a worker's time limit counts wall-clock time and
-/// it competes with ingestion. Chosen, not measured.
+/// A slightly lower priority than that of searches. Not lower, because a file that waits for its
+/// worker holds up its sender. Chosen, not measured.
 const NICENESS: i32 = 2;
 
-/// Sets the limits of this process irrevocably and denies it network access. Limits that the system does not support
-/// are enforced only by the parent.
-pub(crate) fn confine(limits: &Limits) {
+/// Sets the limits of this process irrevocably. Limits that the system does not support are enforced only by the parent.
+pub(crate) fn set_limits(limits: &Limits) {
     let _ = nice(NICENESS);
     // Counts allocated memory, not the shared pages of programs and libraries.
     limit(Resource::Data, limits.resident);
@@ -21,11 +20,25 @@ pub(crate) fn confine(limits: &Limits) {
     limit(Resource::Fsize, limits.output);
     limit(Resource::Nofile, limits.files);
     limit(Resource::Core, 0);
-    deny_system_calls();
 }
 
 fn limit(resource: Resource, value: u64) {
     let _ = setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) });
+}
+
+/// Makes the memory of this process unreadable for other processes of the same user. It leaves no core file, and only root can
+/// debug it. Returns whether the system supports it.
+///
+/// For a server whose workers run as its own user: it does not depend on what confines the workers.
+#[cfg(target_os = "linux")]
+pub fn hide_process_memory() -> bool {
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable).is_ok()
+}
+
+/// Does nothing, because the system does not support it.
+#[cfg(not(target_os = "linux"))]
+pub fn hide_process_memory() -> bool {
+    false
 }
 
 /// Closes every inherited file except the standard streams: a parser must not reach files of its parent.
@@ -59,38 +72,3 @@ pub(crate) fn exit_with_parent() {
     // If the thread cannot be started, the limit of processor time ends the process.
     let _ = thread::Builder::new().stack_size(64 * 1024).spawn(watch);
 }
-
-/// Denies system calls that give access to networks, to the memory of other processes or to other privileges. Applies
-/// to this process and every process that it starts.
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn deny_system_calls() {
-    use std::collections::BTreeMap;
-
-    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
-
-    const DENIED: [libc::c_long; 13] = [
-        libc::SYS_socket,
-        libc::SYS_socketpair,
-        libc::SYS_connect,
-        libc::SYS_bind,
-        libc::SYS_ptrace,
-        libc::SYS_process_vm_readv,
-        libc::SYS_process_vm_writev,
-        libc::SYS_mount,
-        libc::SYS_unshare,
-        libc::SYS_setns,
-        libc::SYS_bpf,
-        libc::SYS_keyctl,
-        libc::SYS_io_uring_setup,
-    ];
-    let Ok(arch) = std::env::consts::ARCH.try_into() else { return };
-    let rules: BTreeMap<_, _> = DENIED.into_iter().map(|call| (call, Vec::new())).collect();
-    let denied = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, arch);
-    if let Some(program) = filter.ok().and_then(|filter| BpfProgram::try_from(filter).ok()) {
-        let _ = seccompiler::apply_filter_all_threads(&program);
-    }
-}
-
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-fn deny_system_calls() {}

@@ -2,17 +2,24 @@
 
 mod child;
 mod confine;
+mod confinement;
 mod error;
 mod extracted;
 mod fair_gate;
 mod limits;
-mod memory;
 mod message;
+mod ocr;
 mod sandbox;
+mod seal;
+mod usage;
 mod worker;
 
+pub use confine::hide_process_memory;
+pub use confinement::{Confinement, Layer};
 pub use error::{Error, ErrorKind, Result};
 pub use extracted::Extracted;
 pub use limits::Limits;
+pub use ocr::{OcrProcess, OpenedOcr};
 pub use sandbox::{FileSource, ParserFactory, Sandbox, SandboxMode, SandboxOptions};
-pub use worker::run_worker;
+pub use seal::ProgramFiles;
+pub use worker::{ParserRequest, WorkerProgram, run_worker};

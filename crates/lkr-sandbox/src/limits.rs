@@ -2,12 +2,17 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+/// A worker may take this many times its processor time. Workers compete with ingestion, which has a higher priority and may
+/// have several threads for each of theirs. Chosen, not measured. See docs/studies.md#sandbox-limits.
+const WALL_FACTOR: u32 = 8;
+
 /// The limits of extracting one file. See docs/studies.md#sandbox-limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Wall-clock time, without OCR.
+    /// Processor time of the worker and the processes that it starts, without OCR. Time in which they wait, for example
+    /// because the machine is busy, does not count; a much longer limit of wall-clock time is for parsers that hang.
     pub time: Duration,
-    /// Additional wall-clock time for OCR; zero without OCR. Files with OCR never use all of the concurrency, so that
+    /// Additional processor time for OCR; zero without OCR. Files with OCR never use all of the concurrency, so that
     /// other files are not blocked.
     #[serde(rename = "pictures")]
     pub ocr_time: Duration,
@@ -36,13 +41,18 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The time after which a parser should return what it has, early enough to write it.
+    /// The processor time after which a parser should return what it has, early enough to write it.
     pub(crate) fn soft(&self) -> Duration {
         self.time.mul_f32(0.75)
     }
 
-    /// The time after which the worker is killed.
+    /// The processor time after which the worker is killed.
     pub(crate) fn hard(&self) -> Duration {
-        self.time + self.ocr_time
+        self.time.saturating_add(self.ocr_time)
+    }
+
+    /// The wall-clock time after which the worker is killed.
+    pub(crate) fn wall(&self) -> Duration {
+        self.hard().saturating_mul(WALL_FACTOR)
     }
 }

@@ -2,13 +2,36 @@
 //! writes the text and its blocks to standard output, which is a file, and its report as the last line of standard
 //! error.
 
+use std::ffi::OsString;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind, Limits};
+use crate::{Confinement, Error, ErrorKind, Limits, ocr::OcrRequest};
 
-/// The first line of the worker's input; the bytes of the file follow.
+/// The first line of the worker's input.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WorkerRequest {
+    /// Extract the text of the file that follows.
+    Extract(ExtractionRequest),
+    /// Recognise the text in the images that follow.
+    Ocr(OcrRequest),
+    /// Report what confines a worker.
+    Confine,
+}
+
+/// How a worker starts another process of its program.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct WorkerCommand {
+    pub(crate) program: OsString,
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// A file to extract; its bytes follow.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ExtractionRequest {
+    /// Starts the OCR process.
+    pub(crate) command: WorkerCommand,
     /// Which parser to build; the sandbox does not interpret it.
     pub(crate) plan: serde_json::Value,
     pub(crate) file_name: String,
@@ -23,6 +46,7 @@ pub(crate) struct ExtractionRequest {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Report {
     Extracted(OutputSummary),
+    Confined(Confinement),
     Refused(WorkerError),
 }
 

@@ -4,17 +4,23 @@ use std::{
     fs::File,
     io::{Read, Seek},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use lkr_parsers::{Parser, Source};
+use lkr_parsers::{Clock, Deadline, Parser, Source};
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    Extracted, Limits, Result, child::IdleWorker, error::internal, fair_gate::FairGate,
-    message::ExtractionRequest,
+    Confinement, Extracted, Limits, Result,
+    child::IdleWorker,
+    confinement,
+    error::internal,
+    fair_gate::FairGate,
+    message::{ExtractionRequest, WorkerCommand},
 };
 
 /// Builds the parser for a plan.
@@ -126,7 +132,18 @@ impl Sandbox {
         let sandbox =
             Self { state: Arc::new(SandboxState { options, runtime, places, ocr_places, idle_workers }) };
         sandbox.state.refill_idle_workers();
+        if matches!(sandbox.state.options.mode, SandboxMode::Worker { .. }) {
+            sandbox.state.runtime.spawn(Arc::clone(&sandbox.state).log_confinement());
+        }
         Ok(sandbox)
+    }
+
+    /// What the system enforces on the workers, found out with a worker that reads no file.
+    ///
+    /// # Errors
+    /// `Internal` if parsers run in this process, or if the worker cannot be started.
+    pub async fn confinement(&self) -> Result<Confinement> {
+        self.state.start_worker()?.confinement().await
     }
 
     /// The folder of the unnamed temporary files.
@@ -192,7 +209,7 @@ impl SandboxState {
                 bytes: &bytes,
                 file_name: Some(&source.file_name),
                 media_type: source.media_type.as_deref(),
-                deadline: Instant::now().checked_add(limits.soft()),
+                deadline: Some(Deadline::after(Clock::Wall, limits.soft())),
             })?;
             Extracted::new(&parsed, &spool)
         });
@@ -210,18 +227,36 @@ impl SandboxState {
             None => self.start_worker()?,
         };
         let FileSource { file_name, media_type, file, length } = source;
-        let request = ExtractionRequest { plan, file_name, media_type, length, limits };
-        let extracted = worker.extract(&request, file).await;
+        let command = self.command()?;
+        let request = ExtractionRequest { command, plan, file_name, media_type, length, limits };
+        let extracted = worker.extract(request, file).await;
         self.refill_idle_workers();
         extracted
     }
 
     fn start_worker(&self) -> Result<IdleWorker> {
+        IdleWorker::start(&self.command()?, &self.options.spool)
+    }
+
+    fn command(&self) -> Result<WorkerCommand> {
         match &self.options.mode {
             SandboxMode::Worker { program, arguments } => {
-                IdleWorker::start(program, arguments, &self.options.spool)
+                Ok(WorkerCommand { program: program.into(), arguments: arguments.clone() })
             }
             SandboxMode::InProcess(_) => Err(internal("the sandbox has no worker program")),
+        }
+    }
+
+    /// Logs what confines the workers, once in a process.
+    async fn log_confinement(self: Arc<Self>) {
+        static IS_LOGGED: AtomicBool = AtomicBool::new(false);
+        if IS_LOGGED.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let confined = async { self.start_worker()?.confinement().await };
+        match confined.await {
+            Ok(confined) => confinement::log(&confined),
+            Err(error) => tracing::warn!(%error, "confinement of parser workers could not be determined"),
         }
     }
 

@@ -10,7 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lkr_sandbox::{ErrorKind, Extracted, FileSource, Limits, Result, Sandbox, SandboxMode, SandboxOptions};
+use lkr_sandbox::{
+    ErrorKind, Extracted, FileSource, Layer, Limits, Result, Sandbox, SandboxMode, SandboxOptions,
+};
 use serde_json::{Value, json};
 
 /// The path of the example, which is built with the tests.
@@ -95,14 +97,31 @@ async fn lesson_28_parser_crash_fails_only_its_own_file() {
 #[tokio::test(flavor = "multi_thread")]
 async fn worker_beyond_the_time_limit_is_killed() {
     let started = Instant::now();
-    for fault in ["sleep", "spin"] {
-        let (kind, message) = extraction_error(fault).await;
-        assert_eq!(
-            (kind, message.as_str()),
-            (ErrorKind::Limit, "extract text: extraction exceeded the time limit of 3 s")
-        );
+    for (fault, time, seconds) in
+        [("spin", Duration::from_secs(2), 2), ("sleep", Duration::from_millis(500), 0)]
+    {
+        let limits = Limits { time, ..limits() };
+        let error = TestSandbox::new(2, 8).read_with(json!("plan"), fault, limits).await.unwrap_err();
+        let message = format!("extract text: extraction exceeded the time limit of {seconds} s");
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Limit, message), "{fault}");
     }
     assert!(started.elapsed() < Duration::from_secs(60));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn worker_that_waits_longer_than_its_time_limit_is_not_killed() {
+    let limits = Limits { time: Duration::from_secs(1), ..limits() };
+    let extracted = TestSandbox::new(2, 8).read_with(json!("plan"), "nap", limits).await.unwrap();
+    assert_eq!(extracted.warnings(), ["the deadline has not passed"]);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn processor_time_of_the_ocr_program_counts() {
+    let limits = Limits { time: Duration::from_secs(1), ..limits() };
+    let read = TestSandbox::new(2, 8).read_with(json!("ocr"), "ocr sha256sum /dev/zero", limits).await;
+    assert_eq!(read.unwrap_err().to_string(), "extract text: extraction exceeded the time limit of 1 s");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,8 +133,11 @@ async fn lesson_07_worker_beyond_the_memory_limit_is_killed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn worker_beyond_the_output_limit_is_killed() {
-    let (kind, message) = extraction_error("fill").await;
-    assert_eq!((kind, message.contains("output limit of 128 MiB")), (ErrorKind::Limit, true), "{message}");
+    let small = Limits { output: 1024 * 1024, ..limits() };
+    let text = "many words ".repeat(200_000);
+    let error = TestSandbox::new(2, 8).read_with(json!("plan"), &text, small).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert_eq!(error.to_string(), "extract text: extraction exceeded the output limit of 1 MiB");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,8 +162,44 @@ async fn worker_inherits_no_open_files() {
     rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
     let warnings = TestSandbox::new(2, 8).read("files").await.unwrap().warnings().to_vec();
     let open: usize = warnings[0].parse().unwrap();
-    // The three standard streams, the output file and the folder of `/proc` that is being read.
-    assert!(open <= 5, "{open}");
+    // The three standard streams and the output file.
+    assert_eq!(open, 4);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn lesson_28_worker_reaches_no_files_and_no_other_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret.key");
+    fs::write(&secret, "key").unwrap();
+    let text = format!("attempt {} {}", std::process::id(), secret.display());
+    let sandbox = TestSandbox::new(2, 8);
+    let confinement = sandbox.sandbox.confinement().await.unwrap();
+    if !confinement.missing().is_empty() {
+        return lkr_test_support::skip(&format!("not enforced here: {:?}", confinement.missing()));
+    }
+    let results = sandbox.read(&text).await.unwrap().warnings().to_vec();
+    assert!(results.len() > 20, "{results:?}");
+    let denied = |result: &&String| result.ends_with(": PermissionDenied");
+    assert_eq!(results.iter().filter(|result| !denied(result)).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert_eq!(fs::read(&secret).unwrap(), b"key");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn ocr_process_starts_only_its_program_and_reads_only_its_files() {
+    let sandbox = TestSandbox::new(2, 8);
+    if !sandbox.sandbox.confinement().await.unwrap().has(Layer::Landlock) {
+        return lkr_test_support::skip("the kernel has no Landlock");
+    }
+    let read = async |command: &str| {
+        let read = sandbox.read_with(json!("ocr"), &format!("ocr {command}"), limits()).await;
+        read.map_or_else(|error| error.to_string(), |extracted| extracted.warnings().join(" "))
+    };
+    assert_eq!(read("/bin/cat /etc/ld.so.cache").await, "succeeded");
+    for command in ["/bin/cat /etc/passwd", "/bin/true", "/bin/cat /proc/self/environ"] {
+        assert!(read(command).await.contains("Permission denied"), "{command}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,7 +219,7 @@ async fn processes_started_by_a_worker_are_killed_with_it() {
     let sandbox = Arc::new(TestSandbox::new(2, 8));
     let read = tokio::spawn({
         let sandbox = Arc::clone(&sandbox);
-        async move { sandbox.read("child").await.map(drop) }
+        async move { sandbox.read_with(json!("ocr"), "ocr sleep 600", limits()).await.map(drop) }
     });
     wait_until(|| sleeping() > before).await;
     read.abort();

@@ -30,6 +30,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|argument| argument == PARSE_WORKER) {
         return lkr::files::run_worker();
     }
+    // The parsers of files run as the same user, and this process has the keys.
+    lkr::files::hide_process_memory();
     memory::limit_memory();
     if let Some(point) = lkr_fail_points::ENABLED.then(|| std::env::var("FAIL_POINT").ok()).flatten() {
         lkr_fail_points::arm(&point);

@@ -3,9 +3,11 @@
 mod add;
 mod plugins;
 mod reader;
+mod worker;
 
 pub use add::extracted_text;
 pub use lkr_parsers::{Format, extension};
-pub use lkr_sandbox::{Extracted, FileSource, Limits};
+pub use lkr_sandbox::{Extracted, FileSource, Limits, hide_process_memory};
 pub use plugins::{FilePlugins, FileTools, PluginNames};
-pub use reader::{FileReader, run_worker};
+pub use reader::FileReader;
+pub use worker::run_worker;

@@ -4,9 +4,9 @@ use std::{
     collections::{HashMap, HashSet},
     ops::Range,
     rc::Rc,
-    time::Instant,
 };
 
+use lkr_parsers::Deadline;
 use lopdf::{Dictionary, Document, Object, ObjectId};
 
 use super::{
@@ -73,7 +73,7 @@ pub(super) struct Interpreter<'a> {
     pub(super) document: &'a Document,
     layers: &'a Layers,
     /// The deadline.
-    until: Option<Instant>,
+    until: Option<Deadline>,
     fonts: HashMap<*const Dictionary, Rc<Font<'a>>>,
     pub(super) forms: HashMap<ObjectId, Rc<Form<'a>>>,
     /// How many bytes of forms are cached.
@@ -81,13 +81,13 @@ pub(super) struct Interpreter<'a> {
 }
 
 impl<'a> Interpreter<'a> {
-    pub(super) fn new(document: &'a Document, layers: &'a Layers, until: Option<Instant>) -> Self {
+    pub(super) fn new(document: &'a Document, layers: &'a Layers, until: Option<Deadline>) -> Self {
         Self { document, layers, until, fonts: HashMap::new(), forms: HashMap::new(), kept: 0 }
     }
 
     /// Whether the deadline has passed.
     pub(super) fn is_past_deadline(&self) -> bool {
-        self.until.is_some_and(|until| until <= Instant::now())
+        self.until.is_some_and(Deadline::has_passed)
     }
 
     /// Interprets the content of a page. `unit` is the size of its user unit in points.

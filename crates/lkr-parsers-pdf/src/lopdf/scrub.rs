@@ -7,10 +7,9 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     io,
     ops::Range,
-    time::Instant,
 };
 
-use lkr_parsers::Result;
+use lkr_parsers::{Deadline, Result};
 use lopdf::{Dictionary, Document, IncrementalDocument, Object, ObjectId, Stream};
 
 use super::{
@@ -49,7 +48,7 @@ pub(crate) struct Scrubbed {
 impl LopdfDocument {
     /// Removes the hidden text of the opened file. Pages after the deadline, and those whose content cannot be read completely,
     /// stay unchanged.
-    pub(crate) fn scrubbed(&self, file: &[u8], pale: PaleText, until: Option<Instant>) -> Result<Scrubbed> {
+    pub(crate) fn scrubbed(&self, file: &[u8], pale: PaleText, until: Option<Deadline>) -> Result<Scrubbed> {
         let mut scrub = Scrubber::new(self);
         let mut interpreter = Interpreter::new(&self.document, &self.layers, until);
         let mut scrubbed = Scrubbed::default();

@@ -7,7 +7,7 @@ use std::{
 
 use crate::common::{Pdf, headings, line, parsers, rendering_parsers, texts};
 use lkr_domain::Parsed;
-use lkr_parsers::{ErrorKind, Ocr, PageImage, Parser, Result, Source};
+use lkr_parsers::{Clock, Deadline, ErrorKind, Ocr, PageImage, Parser, Result, Source};
 use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide};
 
 fn check(bytes: &[u8], expect: impl Fn(&str, &Parsed)) {
@@ -209,7 +209,8 @@ fn lopdf_reports_an_unsupported_cipher_for_a_short_v4_key() {
 fn parse_past_its_deadline_reads_no_page() {
     let bytes = Pdf::default().page(&line(10, 700, "Never read.")).page("").bytes();
     for parser in parsers(&PdfOptions::default()) {
-        let source = Source { deadline: Some(Instant::now()), ..Source::new(&bytes) };
+        let source =
+            Source { deadline: Some(Deadline::after(Clock::Wall, Duration::ZERO)), ..Source::new(&bytes) };
         let parsed = parser.parse(&source).unwrap();
         assert_eq!(
             (parsed.text.as_str(), &parsed.warnings[..]),
@@ -232,7 +233,7 @@ fn long_document_near_its_deadline_is_completed_by_lopdf() {
     // Enough for lopdf and too short for pdf_oxide. A busy machine may need more, so the time grows.
     let parse_within = |factor: u32| {
         let time = (factor * lopdf_time).max(Duration::from_secs(1));
-        let source = Source { deadline: Some(Instant::now() + time), ..Source::new(&bytes) };
+        let source = Source { deadline: Some(Deadline::after(Clock::Wall, time)), ..Source::new(&bytes) };
         PdfOxide::new(PdfOptions::default()).parse(&source).unwrap()
     };
     let is_complete = |parsed: &Parsed| parsed.text.contains("of page 2000,");

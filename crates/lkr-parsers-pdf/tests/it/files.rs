@@ -1,11 +1,8 @@
 //! Real files, if they are available. Every successful result must be well-formed.
 
-use std::{
-    fs,
-    time::{Duration, Instant},
-};
+use std::{fs, time::Duration};
 
-use lkr_parsers::Source;
+use lkr_parsers::{Clock, Deadline, Source};
 use lkr_parsers_pdf::PdfOptions;
 
 #[test]
@@ -17,7 +14,7 @@ fn real_files_parse_or_are_rejected() {
         let mut read = 0;
         for file in &files {
             let bytes = fs::read(file).unwrap();
-            let deadline = Some(Instant::now() + Duration::from_secs(2));
+            let deadline = Some(Deadline::after(Clock::Wall, Duration::from_secs(2)));
             if let Ok(parsed) = parser.parse(&Source { deadline, ..Source::new(&bytes) }) {
                 lkr_parsers::conformance::assert_well_formed(&parsed);
                 read += 1;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::common::{HIDDEN_TEXT_WARNING, Pdf, STATES, check, parsers, reads, set};
-use lkr_parsers::{Parser, Source};
+use lkr_parsers::{Clock, Deadline, Parser, Source};
 use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide};
 
 const SEEN: &str = "Everybody sees this line, which is longer than all that is hidden.";
@@ -265,7 +265,7 @@ fn drawings_with_many_repeated_symbols_are_read_in_time() {
     for (sheets, greys, seconds) in [(10, 1, 12), (40, 5000, 6)] {
         let bytes = plans(sheets, greys);
         for parser in [&PdfOxide::default() as &dyn Parser, &Lopdf::default()] {
-            let deadline = Some(Instant::now() + Duration::from_secs(seconds));
+            let deadline = Some(Deadline::after(Clock::Wall, Duration::from_secs(seconds)));
             let parsed = parser.parse(&Source { deadline, ..Source::new(&bytes) }).unwrap();
             let unchecked =
                 parsed.warnings.iter().any(|warning| warning.contains("not checked for hidden text"));
@@ -282,7 +282,7 @@ fn hidden_text_search_without_time_reports_nothing_removed() {
     let pdf = Pdf::default().page(&(set(700, SEEN) + &transparent())).page(&set(700, "Page two."));
     let bytes = pdf.entries(STATES, "", "").bytes();
     for parser in parsers(&PdfOptions::default()) {
-        let deadline = Some(Instant::now() + Duration::from_millis(1));
+        let deadline = Some(Deadline::after(Clock::Wall, Duration::from_millis(1)));
         std::thread::sleep(Duration::from_millis(1));
         // There is no time for reading either. The test checks only that no removal is reported.
         if let Ok(parsed) = parser.parse(&Source { deadline, ..Source::new(&bytes) }) {

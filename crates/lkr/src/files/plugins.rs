@@ -12,6 +12,8 @@ use lkr_parsers_html::{Article, PlainHtml};
 use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide, Pdfium};
 use serde::{Deserialize, Serialize};
 
+use super::worker::OpenedParser;
+
 /// External tools of plugins, with the paths where they were found on this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileTools {
@@ -122,30 +124,35 @@ pub(super) struct PluginParser {
     pub(super) ocr_time: Duration,
 }
 
+/// Opened OCR, if it is configured, with a warning if it is limited.
+pub(super) type OptionalOcr = Option<(Arc<dyn Ocr>, Option<String>)>;
+
 impl Parser for PluginParser {
     fn name(&self) -> &'static str {
         "files"
     }
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
-        let (parser, warning) = self.open(format_of(source)?)?;
-        let mut parsed = parser.parse(source)?;
-        parsed.warnings.extend(warning);
-        Ok(parsed)
+        let format = format_of(source)?;
+        self.open(format, || ocr(&self.plugins, &self.tools))?.parse(source)
     }
 }
 
 impl PluginParser {
-    /// Opens the parser for a format, with a warning if it is limited.
-    fn open(&self, format: Format) -> Result<(Arc<dyn Parser>, Option<String>)> {
-        Ok(match format {
+    /// Opens the parser for a format, and OCR with `open_ocr` if the format can have images.
+    pub(super) fn open(
+        &self,
+        format: Format,
+        open_ocr: impl FnOnce() -> Result<OptionalOcr>,
+    ) -> Result<OpenedParser> {
+        let (parser, warning): (Arc<dyn Parser>, _) = match format {
             Format::Text => (Arc::new(PlainText), None),
             Format::Markdown => (Arc::new(Markdown), None),
             Format::Html => (html(&self.plugins.html)?, None),
             Format::Docx => (docx(&self.plugins.docx)?, None),
             Format::Pdf => {
-                let (ocr, warning) = match ocr(&self.plugins, &self.tools) {
-                    Ok(opened) => opened,
+                let (ocr, warning) = match open_ocr() {
+                    Ok(opened) => opened.map_or((None, None), |(ocr, warning)| (Some(ocr), warning)),
                     Err(error) => {
                         (None, Some(format!("text in images is not recognised: {}", error.reason())))
                     }
@@ -155,7 +162,15 @@ impl PluginParser {
                     PdfOptions { ocr, ocr_time: self.ocr_time, pdfium_library, ..PdfOptions::default() };
                 (pdf(&self.plugins.pdf, &self.tools, options)?, warning)
             }
-        })
+        };
+        Ok(OpenedParser { parser, warning })
+    }
+
+    /// Loads the library that the parser for a format would load on use. Errors are reported on use.
+    pub(super) fn preload(&self, format: Format) {
+        if let (Format::Pdf, Some(library)) = (format, &self.tools.pdfium) {
+            let _ = Pdfium::load(library);
+        }
     }
 }
 
@@ -188,9 +203,9 @@ fn html(name: &str) -> Result<Arc<dyn Parser>> {
 }
 
 /// Opens the OCR plugin, if one is configured, with a warning if languages are missing.
-fn ocr(plugins: &FilePlugins, tools: &FileTools) -> Result<(OptionalOcr, Option<String>)> {
+pub(super) fn ocr(plugins: &FilePlugins, tools: &FileTools) -> Result<OptionalOcr> {
     match plugins.ocr.as_str() {
-        NO_OCR => Ok((None, None)),
+        NO_OCR => Ok(None),
         Tesseract::NAME => {
             let program = require_tool(Tesseract::NAME, tools.tesseract.as_deref())?;
             let tesseract = Tesseract::new(program, &plugins.ocr_languages)?;
@@ -198,13 +213,11 @@ fn ocr(plugins: &FilePlugins, tools: &FileTools) -> Result<(OptionalOcr, Option<
             let warning = format!(
                 "text in images is not recognised in {missing}: tesseract has no data for the language"
             );
-            Ok((Some(Arc::new(tesseract)), Some(warning).filter(|_| !missing.is_empty())))
+            Ok(Some((Arc::new(tesseract), Some(warning).filter(|_| !missing.is_empty()))))
         }
         other => Err(unknown_plugin("OCR", other)),
     }
 }
-
-type OptionalOcr = Option<Arc<dyn Ocr>>;
 
 fn require_tool<'a>(name: &str, path: Option<&'a Path>) -> Result<&'a Path> {
     path.ok_or_else(|| Error::new(ErrorKind::Internal, "open plugin", format!("{name} was not found")))
@@ -218,10 +231,11 @@ fn unknown_plugin(kind: &str, name: &str) -> Error {
 mod tests {
     use super::*;
 
-    fn open(format: Format, change: impl Fn(&mut FilePlugins)) -> Result<(Arc<dyn Parser>, Option<String>)> {
+    fn open(format: Format, change: impl Fn(&mut FilePlugins)) -> Result<OpenedParser> {
         let mut plugins = FilePlugins::default();
         change(&mut plugins);
-        PluginParser { plugins, tools: FileTools::default(), ocr_time: Duration::ZERO }.open(format)
+        let parser = PluginParser { plugins, tools: FileTools::default(), ocr_time: Duration::ZERO };
+        parser.open(format, || ocr(&parser.plugins, &parser.tools))
     }
 
     fn open_error(format: Format, change: impl Fn(&mut FilePlugins)) -> String {
@@ -232,13 +246,13 @@ mod tests {
     fn every_plugin_name_opens_the_parser_of_that_name() {
         let names = FileTools::default().plugins();
         for name in names.pdf {
-            assert_eq!(open(Format::Pdf, |p| p.pdf = name.to_owned()).unwrap().0.name(), name);
+            assert_eq!(open(Format::Pdf, |p| p.pdf = name.to_owned()).unwrap().name(), name);
         }
         for name in names.docx {
-            assert_eq!(open(Format::Docx, |p| p.docx = name.to_owned()).unwrap().0.name(), name);
+            assert_eq!(open(Format::Docx, |p| p.docx = name.to_owned()).unwrap().name(), name);
         }
         for name in names.html {
-            assert_eq!(open(Format::Html, |p| p.html = name.to_owned()).unwrap().0.name(), name);
+            assert_eq!(open(Format::Html, |p| p.html = name.to_owned()).unwrap().name(), name);
         }
         assert_eq!(names.ocr, ["none"]);
     }
@@ -248,7 +262,7 @@ mod tests {
         let pdfium = |p: &mut FilePlugins| p.pdf = "pdfium".to_owned();
         assert_eq!(open_error(Format::Pdf, pdfium), "open plugin: pdfium was not found");
         assert!(open(Format::Text, pdfium).is_ok() && open(Format::Docx, pdfium).is_ok());
-        let (_, warning) = open(Format::Pdf, |p| p.ocr = "tesseract".to_owned()).unwrap();
+        let OpenedParser { warning, .. } = open(Format::Pdf, |p| p.ocr = "tesseract".to_owned()).unwrap();
         assert_eq!(warning.as_deref(), Some("text in images is not recognised: tesseract was not found"));
         let unknown = |p: &mut FilePlugins| p.html = "unknown".to_owned();
         assert_eq!(open_error(Format::Html, unknown), "open plugin: there is no HTML plugin \"unknown\"");

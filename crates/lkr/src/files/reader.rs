@@ -1,23 +1,21 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
-    process::ExitCode,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use lkr_parsers::{Format, Parser};
 use lkr_sandbox::{Extracted, FileSource, Limits, Sandbox, SandboxMode, SandboxOptions};
-use serde::{Deserialize, Serialize};
 
-use super::plugins::{FilePlugins, FileTools, PluginParser};
+use super::{
+    plugins::{FilePlugins, FileTools, PluginParser},
+    worker::{ParserPlan, plan_error},
+};
 use crate::{Result, error::During};
 
-/// The least time that the fallback plugin gets after a late crash. Chosen, not measured.
-const MIN_FALLBACK_TIME: Duration = Duration::from_secs(3);
-
 /// The time limit of OCR for one file. Chosen, not measured. See docs/studies.md#sandbox-limits.
-const OCR_TIME: Duration = Duration::from_mins(1);
+pub(super) const OCR_TIME: Duration = Duration::from_mins(1);
 
 /// Extracts text from files with plugins, in child processes if it is given a program for them. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -25,13 +23,6 @@ pub struct FileReader {
     sandbox: Sandbox,
     tools: FileTools,
     limits: Limits,
-}
-
-/// What a worker builds its parser from.
-#[derive(Debug, Serialize, Deserialize)]
-struct ParserPlan {
-    plugins: FilePlugins,
-    tools: FileTools,
 }
 
 impl FileReader {
@@ -100,16 +91,14 @@ impl FileReader {
         source: FileSource,
         plugins: &FilePlugins,
     ) -> Result<Extracted> {
-        let (started, second) = (Instant::now(), source.try_clone().during("read file")?);
-        match self.read_once(account, source, plugins, self.limits).await {
+        let second = source.try_clone().during("read file")?;
+        match self.read_once(account, source, plugins).await {
             Err(error) if error.kind() == lkr_sandbox::ErrorKind::Crash => {
                 let Some((plugins, warning)) = plugins.fallback(&second.file_name) else {
                     return Err(error).during("read file");
                 };
-                let time = self.limits.time.saturating_sub(started.elapsed()).max(MIN_FALLBACK_TIME);
-                let limits = Limits { time, ..self.limits };
-                let mut extracted =
-                    self.read_once(account, second, &plugins, limits).await.during("read file")?;
+                // With the whole limit again, so that the result does not depend on when the first plugin crashed.
+                let mut extracted = self.read_once(account, second, &plugins).await.during("read file")?;
                 extracted.warn(warning);
                 Ok(extracted)
             }
@@ -122,28 +111,18 @@ impl FileReader {
         account: &str,
         source: FileSource,
         plugins: &FilePlugins,
-        limits: Limits,
     ) -> lkr_sandbox::Result<Extracted> {
         let plan = ParserPlan { plugins: plugins.clone(), tools: self.tools.clone() };
         let plan = serde_json::to_value(plan)
             .map_err(|error| lkr_sandbox::Error::new(lkr_sandbox::ErrorKind::Internal, "read file", error))?;
         let may_have_images = Format::from_file_name(&source.file_name) == Some(Format::Pdf);
+        let limits = self.limits;
         let ocr_time = if may_have_images && plugins.uses_ocr() { OCR_TIME } else { limits.ocr_time };
         self.sandbox.extract_for(account, plan, source, Limits { ocr_time, ..limits }).await
     }
 }
 
-/// Runs a worker process of [`FileReader::in_workers`]: it reads one file from standard input, and writes the text to
-/// standard output and its report to standard error.
-#[must_use]
-pub fn run_worker() -> ExitCode {
-    lkr_sandbox::run_worker(build_parser)
-}
-
 fn build_parser(plan: serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>> {
-    let plan: ParserPlan = serde_json::from_value(plan).map_err(|error| {
-        lkr_parsers::Error::new(lkr_parsers::ErrorKind::Internal, "read parser plan", error)
-    })?;
-    let ParserPlan { plugins, tools } = plan;
+    let ParserPlan { plugins, tools } = serde_json::from_value(plan).map_err(plan_error)?;
     Ok(Box::new(PluginParser { plugins, tools, ocr_time: OCR_TIME }))
 }

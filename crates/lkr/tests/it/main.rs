@@ -30,3 +30,5 @@ mod spaces;
 mod vectors;
 #[cfg(feature = "files")]
 mod words;
+#[cfg(feature = "files")]
+mod workers;

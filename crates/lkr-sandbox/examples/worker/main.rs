@@ -2,20 +2,57 @@
 
 #![allow(clippy::panic, reason = "the fault is intended")]
 
+mod attempts;
+mod ocr;
+
 use std::{process::ExitCode, time::Duration};
 
 use lkr_domain::{BlockKind, Parsed};
-use lkr_parsers::{Composer, Error, ErrorKind, Parser, Source};
+use lkr_parsers::{Composer, Error, ErrorKind, Ocr, PageImage, Parser, Source};
+use lkr_sandbox::{OcrProcess, OpenedOcr, ParserRequest, ProgramFiles, WorkerProgram};
+use serde_json::Value;
 
 fn main() -> ExitCode {
-    lkr_sandbox::run_worker(|plan| match plan.as_str() {
-        Some("broken") => Err(Error::new(ErrorKind::Internal, "build the parser", "no such plugin")),
-        _ => Ok(Box::new(FaultyParser)),
-    })
+    lkr_sandbox::run_worker(&Faulty)
+}
+
+struct Faulty;
+
+impl WorkerProgram for Faulty {
+    fn open_parser(&self, request: &ParserRequest) -> lkr_parsers::Result<Box<dyn Parser>> {
+        let ocr = match request.plan.as_str() {
+            Some("broken") => {
+                return Err(Error::new(ErrorKind::Internal, "build the parser", "no such plugin"));
+            }
+            Some("ocr") => Some(request.start_ocr("shell", Value::Null)?),
+            _ => None,
+        };
+        Ok(Box::new(FaultyParser { ocr }))
+    }
+
+    fn ocr_files(&self, _: &Value) -> ProgramFiles {
+        ocr::files()
+    }
+
+    fn open_ocr(&self, _: &Value) -> lkr_parsers::Result<OpenedOcr> {
+        Ok(OpenedOcr { ocr: std::sync::Arc::new(ocr::ProgramOcr), warning: None })
+    }
 }
 
 #[derive(Debug)]
-struct FaultyParser;
+struct FaultyParser {
+    ocr: Option<OcrProcess>,
+}
+
+impl FaultyParser {
+    /// The text that OCR finds, in whose pixels the test writes what to do.
+    fn ocr(&self, pixels: &str) -> lkr_parsers::Result<String> {
+        let width = u32::try_from(pixels.len()).unwrap_or(0);
+        let image = PageImage { width, height: 1, grey: pixels.as_bytes(), dpi: 200 };
+        let deadline = std::time::Instant::now() + Duration::from_secs(600);
+        self.ocr.as_ref().map_or(Ok(String::new()), |ocr| ocr.read(&image, deadline))
+    }
+}
 
 impl Parser for FaultyParser {
     fn name(&self) -> &'static str {
@@ -28,18 +65,16 @@ impl Parser for FaultyParser {
         composer.push(BlockKind::Paragraph, &text, Some(1))?;
         match text.split_whitespace().next() {
             Some("sleep") => std::thread::sleep(Duration::from_secs(600)),
+            Some("nap") => {
+                std::thread::sleep(Duration::from_secs(2));
+                let passed = if source.is_past_deadline() { "passed" } else { "not passed" };
+                composer.warn(format!("the deadline has {passed}"));
+            }
             Some("spin") => while std::hint::black_box(true) {},
             Some("recurse") => composer.warn(recurse(1).to_string()),
             Some("allocate") => {
                 let allocated: Vec<Vec<u8>> = (0..1024).map(|_| vec![1; 4 * 1024 * 1024]).collect();
                 composer.warn(allocated.len().to_string());
-            }
-            Some("fill") => {
-                let mut file = tempfile::tempfile().map_err(failed)?;
-                let chunk = vec![1; 1024 * 1024];
-                for _ in 0..1024 {
-                    std::io::Write::write_all(&mut file, &chunk).map_err(failed)?;
-                }
             }
             Some("panic") => std::panic::panic_any("on purpose"),
             Some("refuse") => {
@@ -57,19 +92,13 @@ impl Parser for FaultyParser {
             }
             Some("environment") => composer.warn(std::env::var("LKR_SECRET_KEY").unwrap_or("none".into())),
             Some("files") => {
-                let open = std::fs::read_dir("/proc/self/fd").map_err(failed)?;
-                composer.warn(open.count().to_string());
+                composer.warn(attempts::open_descriptors().to_string());
             }
-            Some("child") => {
-                let child = std::process::Command::new("sleep").arg("600").spawn();
-                composer.warn(child.map(|child| child.id().to_string()).map_err(failed)?);
-                std::thread::sleep(Duration::from_secs(600));
+            Some("attempt") => {
+                attempts::attempt_all(&text).into_iter().for_each(|result| composer.warn(result));
             }
-            Some("deadline") => {
-                while !source.is_past_deadline() {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-            }
+            Some("ocr") => composer.warn(self.ocr(text.trim_start_matches("ocr "))?),
+            Some("deadline") => while !source.is_past_deadline() {},
             _ => {}
         }
         composer.finish()
