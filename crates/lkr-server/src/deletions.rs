@@ -19,11 +19,11 @@ use crate::http::Rights;
 
 /// Looks rights up again for each document. It knows accounts and spaces once the service is open.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Deletions(Arc<OnceLock<(Auth, Spaces)>>);
+pub struct Deletions(Arc<OnceLock<(Auth, Spaces)>>);
 
 impl Deletions {
     /// Uses these accounts and spaces from now on.
-    pub(crate) fn follow(&self, auth: Auth, spaces: Spaces) {
+    pub fn follow(&self, auth: Auth, spaces: Spaces) {
         // It is opened once.
         let _ = self.0.set((auth, spaces));
     }

@@ -16,7 +16,6 @@ mod metrics;
 mod model_test;
 mod open;
 mod openapi;
-
 mod plugins;
 mod private_file;
 mod program;
@@ -31,6 +30,7 @@ mod wire;
 
 pub use app::create_app;
 pub use chat_models::ChatModels;
+pub use deletions::Deletions;
 pub use embedder_reconciler::{ConnectEmbedder, EmbedderReconciler, connect};
 pub use error::ErrorCode;
 pub use http::{Access, Endpoint};

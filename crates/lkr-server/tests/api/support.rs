@@ -24,7 +24,7 @@ use lkr::{
 use lkr_auth::{Actor, Auth, AuthOptions, NewAccount, Role};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_server::{
-    AppOptions, AppState, ChatModels, ConnectEmbedder, EmbedderReconciler, Rerankers, Services,
+    AppOptions, AppState, ChatModels, ConnectEmbedder, Deletions, EmbedderReconciler, Rerankers, Services,
     address_check, available_plugins, connect, create_app, open_webhooks, outbox,
 };
 use lkr_settings::{SealingKey, Settings};
@@ -148,12 +148,15 @@ pub(crate) async fn api() -> Api<impl App> {
 pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
     let faults = FaultInjector::default();
     let (outbox, rerankers, chat_models) = (outbox(), Rerankers::default(), ChatModels::default());
-    let (kb, state) = knowledge_base(&faults, outbox.clone(), rerankers.clone(), chat_models.clone()).await;
+    let deletions = Deletions::default();
+    let (kb, state) =
+        knowledge_base(&faults, outbox.clone(), (rerankers.clone(), chat_models.clone()), &deletions).await;
     let auth_options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
     let auth = Auth::new(Arc::clone(&state), &auth_options).unwrap();
     auth.initialise(PASSWORD, options.must_change_password).await.unwrap();
     let spaces = Spaces::new(Arc::clone(&state));
     spaces.ensure_default().await.unwrap();
+    deletions.follow(auth.clone(), spaces.clone());
     let tools = FileTools::default();
     let policy = Policy::any();
     let (key, check) = (SealingKey::generate(), address_check(policy.clone()));
@@ -204,8 +207,8 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
 async fn knowledge_base(
     faults: &FaultInjector,
     outbox: EventOutbox,
-    rerankers: Rerankers,
-    chat_models: ChatModels,
+    (rerankers, chat_models): (Rerankers, ChatModels),
+    deletions: &Deletions,
 ) -> (KnowledgeBase, Arc<dyn StateStore>) {
     let (f1, f2, f3) = (faults.clone(), faults.clone(), faults.clone());
     let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), move |operation| {
@@ -224,7 +227,8 @@ async fn knowledge_base(
     let builder = builder
         .outbox(Arc::new(outbox))
         .reranker_source(Arc::new(rerankers))
-        .chat_models(Arc::new(chat_models));
+        .chat_models(Arc::new(chat_models))
+        .deletion_policy(Arc::new(deletions.clone()));
     (builder.build().await.unwrap(), state)
 }
 
