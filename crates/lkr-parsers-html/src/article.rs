@@ -27,9 +27,7 @@ impl Parser for Article {
         let decoded = charset::read(source);
         let sanitized = sanitize::sanitize(&decoded.text, sanitize::MAX_TAGS);
         let mut blocks = Blocks::default();
-        if decoded.lossy {
-            blocks.warn(format!("some characters could not be read as {}", decoded.encoding));
-        }
+        decoded.warnings().for_each(|warning| blocks.warn(warning));
         if sanitized.is_truncated {
             blocks.warn(
                 "the page has too many tags or nested elements; some tags were removed, but no visible text",

@@ -35,9 +35,7 @@ impl Parser for PlainHtml {
         let sanitized = sanitize::sanitize(&decoded.text, MAX_TAGS);
         check_limits(&sanitized.html)?;
         let mut composer = Composer::new();
-        if decoded.lossy {
-            composer.warn(format!("some characters could not be read as {}", decoded.encoding));
-        }
+        decoded.warnings().for_each(|warning| composer.warn(warning));
         if sanitized.is_truncated {
             composer.warn(
                 "the page has too many tags or nested elements; some tags were removed, but no visible text",

@@ -75,7 +75,8 @@ fn compound_file_error(bytes: &[u8]) -> Error {
     mismatch(Format::Docx, "an old Office document")
 }
 
-/// Whether bytes have too many control characters for text and are not UTF-16 or UTF-32.
+/// Whether bytes have too many control characters for text, and are neither UTF-16 nor UTF-32, nor shifted with control
+/// characters.
 fn is_binary(bytes: &[u8]) -> bool {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     let is_control =
@@ -85,7 +86,7 @@ fn is_binary(bytes: &[u8]) -> bool {
     let is_wide = || match decode(sample, None).encoding {
         // ASCII with zero bytes is valid UTF-8 too.
         "UTF-8" => zeros.saturating_mul(2) <= sample.len(),
-        encoding => encoding.starts_with("UTF-"),
+        encoding => encoding.starts_with("UTF-") || encoding == "ISO-2022-KR",
     };
     is_riff_media(bytes) || (controls.saturating_mul(50) > sample.len() && !is_wide())
 }
@@ -205,6 +206,7 @@ mod tests {
             (Format::Html, b"\0\0 a"),
             (Format::Text, b"RIFF is a form of files"),
             (Format::Text, b"\x1b$B$3$s\x1b(B"),
+            (Format::Text, b"\x1b$)C\x0eGQ\x0f \x0e1[\x0f"),
             (Format::Text, b""),
         ] {
             assert!(check(format, bytes).is_ok(), "{format:?} {bytes:?}");
