@@ -54,7 +54,8 @@ fn text(format: Format, bytes: &[u8]) -> Result<()> {
     if !is_binary(bytes) {
         return Ok(());
     }
-    let found = detected_type(bytes).unwrap_or_else(|| "binary data".to_owned());
+    // A page with control characters is still named correctly: the characters are what is wrong.
+    let found = media_type(bytes).unwrap_or_else(|| "binary data".to_owned());
     Err(mismatch(format, &found))
 }
 
@@ -99,9 +100,11 @@ fn is_riff_media(bytes: &[u8]) -> bool {
 
 /// A description of what the bytes contain, as far as their beginning shows.
 fn detected_type(bytes: &[u8]) -> Option<String> {
-    if is_html(bytes) {
-        return Some(Format::Html.describe().to_owned());
-    }
+    if is_html(bytes) { Some(Format::Html.describe().to_owned()) } else { media_type(bytes) }
+}
+
+/// As [`detected_type`], for data other than text.
+fn media_type(bytes: &[u8]) -> Option<String> {
     let found = infer::get(bytes)?;
     let name = match found.extension() {
         "jpg" => "JPEG".to_owned(),
@@ -175,6 +178,18 @@ mod tests {
         );
         let noise: Vec<u8> = (0..=255_u8).cycle().take(5000).collect();
         assert_mismatch(Format::Markdown, &noise, "it is named as a Markdown file but contains binary data");
+    }
+
+    #[test]
+    fn page_with_control_characters_is_named_binary_data() {
+        let page = [&b"<!doctype html><html><p>caf\xe9"[..], &[1; 9], b"<p>more"].concat();
+        for (format, name) in [
+            (Format::Html, "an HTML page"),
+            (Format::Text, "a text file"),
+            (Format::Markdown, "a Markdown file"),
+        ] {
+            assert_mismatch(format, &page, &format!("it is named as {name} but contains binary data"));
+        }
     }
 
     #[test]
