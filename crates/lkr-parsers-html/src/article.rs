@@ -6,7 +6,9 @@ use lkr_parsers::{Parser, Result, Source};
 
 use crate::{
     blocks::Blocks,
-    charset, page, readability, sanitize,
+    charset, page,
+    picture::refuse_pictures,
+    readability, sanitize,
     style_sheet::StyleSheet,
     unit::{TextUnit, UnitKind},
 };
@@ -39,7 +41,7 @@ impl Parser for Article {
         let article = if source.is_past_deadline() { None } else { readability::article(&document, &page) };
         drop(document);
         push_text(&page.units, article.as_ref(), &mut blocks)?;
-        blocks.finish()
+        refuse_pictures(blocks.finish()?, &sanitized.html)
     }
 }
 

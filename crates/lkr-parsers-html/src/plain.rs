@@ -4,7 +4,9 @@ use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Parser, Result, Source};
 
 use crate::{
-    charset, error, page, sanitize,
+    charset, error, page,
+    picture::refuse_pictures,
+    sanitize,
     style_sheet::StyleSheet,
     visibility::{TextVisibility, visibility_in},
 };
@@ -45,7 +47,7 @@ impl Parser for PlainHtml {
         for paragraph in text.split("\n\n") {
             composer.push(BlockKind::Paragraph, paragraph, None)?;
         }
-        composer.finish()
+        refuse_pictures(composer.finish()?, &sanitized.html)
     }
 }
 

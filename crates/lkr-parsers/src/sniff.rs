@@ -14,7 +14,7 @@ const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 /// Rejects bytes that are clearly not of `format`. Ambiguous bytes pass, because the parser rejects what it cannot read.
 ///
 /// # Errors
-/// `Input` for a clear mismatch, `Encrypted` for a DOCX file that needs a password.
+/// `Input` for a clear mismatch, `Damaged` for text with binary data, `Encrypted` for a DOCX file that needs a password.
 pub fn check(format: Format, bytes: &[u8]) -> Result<()> {
     match format {
         Format::Pdf => pdf(bytes),
@@ -55,8 +55,10 @@ fn text(format: Format, bytes: &[u8]) -> Result<()> {
         return Ok(());
     }
     // A page with control characters is still named correctly: the characters are what is wrong.
-    let found = media_type(bytes).unwrap_or_else(|| "binary data".to_owned());
-    Err(mismatch(format, &found))
+    match media_type(bytes) {
+        Some(found) => Err(mismatch(format, &found)),
+        None => Err(binary(format)),
+    }
 }
 
 fn has_pdf_header(bytes: &[u8]) -> bool {
@@ -70,7 +72,7 @@ fn compound_file_error(bytes: &[u8]) -> Error {
         return Error::new(
             ErrorKind::Encrypted,
             OPERATION,
-            "it is a Word document that is protected by a password",
+            "it is a Word document that is protected by a password; save a copy without the password",
         );
     }
     mismatch(Format::Docx, "an old Office document")
@@ -134,11 +136,24 @@ fn mismatch(format: Format, found: &str) -> Error {
     Error::new(ErrorKind::Input, OPERATION, reason)
 }
 
+/// The error for text with bytes that text does not have.
+fn binary(format: Format) -> Error {
+    let reason = format!("it is named as {} but contains binary data; it may be damaged", format.describe());
+    Error::new(ErrorKind::Damaged, OPERATION, reason)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const JPEG: &[u8] = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00";
+
+    #[track_caller]
+    fn assert_binary(format: Format, bytes: &[u8], reason: &str) {
+        let error = check(format, bytes).unwrap_err();
+        let expected = format!("{reason}; it may be damaged");
+        assert_eq!((error.kind(), error.reason()), (ErrorKind::Damaged, expected));
+    }
 
     #[track_caller]
     fn assert_mismatch(format: Format, bytes: &[u8], reason: &str) {
@@ -167,8 +182,8 @@ mod tests {
         assert_mismatch(Format::Text, b"%PDF-1.7", "it is named as a text file but contains a PDF file");
         assert_mismatch(Format::Html, JPEG, "it is named as an HTML page but contains an image (JPEG)");
         let zeros = [&b"head"[..], &[0; 5000], b"tail"].concat();
-        assert_mismatch(Format::Text, &zeros, "it is named as a text file but contains binary data");
-        assert_mismatch(Format::Text, &[0; 5], "it is named as a text file but contains binary data");
+        assert_binary(Format::Text, &zeros, "it is named as a text file but contains binary data");
+        assert_binary(Format::Text, &[0; 5], "it is named as a text file but contains binary data");
         let wave = b"RIFF\x24\x08\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0";
         assert_mismatch(Format::Text, wave, "it is named as a text file but contains audio (WAV)");
         assert_mismatch(
@@ -177,7 +192,7 @@ mod tests {
             "it is named as a text file but contains audio (WAV)",
         );
         let noise: Vec<u8> = (0..=255_u8).cycle().take(5000).collect();
-        assert_mismatch(Format::Markdown, &noise, "it is named as a Markdown file but contains binary data");
+        assert_binary(Format::Markdown, &noise, "it is named as a Markdown file but contains binary data");
     }
 
     #[test]
@@ -188,7 +203,7 @@ mod tests {
             (Format::Text, "a text file"),
             (Format::Markdown, "a Markdown file"),
         ] {
-            assert_mismatch(format, &page, &format!("it is named as {name} but contains binary data"));
+            assert_binary(format, &page, &format!("it is named as {name} but contains binary data"));
         }
     }
 
@@ -199,6 +214,7 @@ mod tests {
         let name: Vec<u8> = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let error = check(Format::Docx, &[&old[..], &name].concat()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Encrypted);
+        assert!(error.reason().contains("protected by a password"), "{error}");
     }
 
     #[test]
