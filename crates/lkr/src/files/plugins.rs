@@ -128,14 +128,32 @@ impl Parser for PluginParser {
     }
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
-        let (parser, warning) = self.open(format_of(source)?)?;
-        let mut parsed = parser.parse(source)?;
+        let format = format_of(source)?;
+        let (parser, warning) = self.open(format)?;
+        let mut parsed =
+            parser.parse(source).map_err(|error| self.with_ocr_hint(format, error, warning.as_deref()))?;
         parsed.warnings.extend(warning);
         Ok(parsed)
     }
 }
 
 impl PluginParser {
+    /// Adds to the error of a PDF file that has only pictures how they are read.
+    fn with_ocr_hint(&self, format: Format, error: Error, warning: Option<&str>) -> Error {
+        if error.kind() != ErrorKind::Pictures || format != Format::Pdf {
+            return error;
+        }
+        let install = if self.tools.tesseract.is_some() { "" } else { "install tesseract and " };
+        let hint = match warning {
+            Some(warning) => warning.to_owned(),
+            None if self.plugins.uses_ocr() => return error,
+            None => format!(
+                "to read them, {install}set parsers.ocr.plugin to tesseract and parsers.ocr.languages to the languages of the text"
+            ),
+        };
+        Error::new(ErrorKind::Pictures, error.operation(), format!("{}; {hint}", error.reason()))
+    }
+
     /// Opens the parser for a format, with a warning if it is limited.
     fn open(&self, format: Format) -> Result<(Arc<dyn Parser>, Option<String>)> {
         Ok(match format {
@@ -252,6 +270,28 @@ mod tests {
         assert_eq!(warning.as_deref(), Some("text in images is not recognised: tesseract was not found"));
         let unknown = |p: &mut FilePlugins| p.html = "unknown".to_owned();
         assert_eq!(open_error(Format::Html, unknown), "open plugin: there is no HTML plugin \"unknown\"");
+    }
+
+    #[test]
+    fn pictures_error_says_how_to_turn_ocr_on() {
+        let hint = |tesseract: Option<&str>, ocr: &str, warning| {
+            let plugins = FilePlugins { ocr: ocr.to_owned(), ..FilePlugins::default() };
+            let tools = FileTools { tesseract: tesseract.map(Into::into), ..FileTools::default() };
+            let parser = PluginParser { plugins, tools, ocr_time: Duration::ZERO };
+            let error = Error::new(ErrorKind::Pictures, "read", "it has pictures");
+            let hinted = parser.with_ocr_hint(Format::Pdf, error, warning);
+            assert_eq!(hinted.kind(), ErrorKind::Pictures);
+            hinted.reason()
+        };
+        let settings =
+            "set parsers.ocr.plugin to tesseract and parsers.ocr.languages to the languages of the text";
+        assert_eq!(hint(Some("a"), "none", None), format!("it has pictures; to read them, {settings}"));
+        assert_eq!(
+            hint(None, "none", None),
+            format!("it has pictures; to read them, install tesseract and {settings}")
+        );
+        assert_eq!(hint(Some("a"), "tesseract", None), "it has pictures");
+        assert_eq!(hint(None, "tesseract", Some("not found")), "it has pictures; not found");
     }
 
     #[test]
