@@ -111,7 +111,7 @@ impl<'a> BodyReader<'a> {
             ElementKind::Background => {
                 self.has_page_background |= self.styles.theme_colors.is_background(kind, tag);
             }
-            ElementKind::Picture => self.backdrop.exists = true,
+            ElementKind::Picture => self.backdrop.add_picture(),
             ElementKind::Shape | ElementKind::VmlShape => {
                 self.shapes.push(Shape::new(self.containers.len(), kind, tag));
             }

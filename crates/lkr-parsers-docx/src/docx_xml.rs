@@ -1,5 +1,5 @@
 use lkr_domain::Parsed;
-use lkr_parsers::{ErrorKind, Format, Parser, Result, Source, check_format};
+use lkr_parsers::{Format, Parser, Result, Source, check_format};
 
 use crate::{
     backdrop::Backdrop,
@@ -40,6 +40,10 @@ impl Parser for DocxXml {
             Ok((blocks, pass))
         };
         let (mut blocks, pass) = read(Backdrop::default())?;
+        // White text in a text box may be left, which the second pass keeps.
+        if blocks.is_empty() && pass.is_complete && pass.backdrop.has_picture && !pass.backdrop.is_needed {
+            return Err(error::pictures());
+        }
         // An image or shape behind a text box may come anywhere in the document, so this is known only at the end.
         if let Some(backdrop) = pass.backdrop.for_second_pass() {
             match if source.is_past_deadline() { Ok(None) } else { read(backdrop).map(Some) } {
@@ -100,7 +104,7 @@ impl Parts {
 /// Replaces the error of an invalid part beside the main one by an empty value and a warning.
 fn recover<T: Default>(result: Result<T>, blocks: &mut Blocks) -> Result<T> {
     match result {
-        Err(error) if error.kind() == ErrorKind::Input => {
+        Err(error) if error::is_invalid(&error) => {
             blocks.warn(format!("a part of the document could not be read: {error}"));
             Ok(T::default())
         }
@@ -132,7 +136,7 @@ fn body(
         blocks.warn("an embedded document of another format was not read");
     }
     match end {
-        Err(error) if error.kind() == ErrorKind::Input && !blocks.is_empty() => {
+        Err(error) if error::is_invalid(&error) && !blocks.is_empty() => {
             blocks.warn(format!("the rest of the text could not be read: {error}"));
         }
         Err(error) => return Err(error),

@@ -37,9 +37,28 @@ pub(crate) fn zip(error: ZipError) -> Error {
         ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) | ZipError::InvalidPassword => {
             ErrorKind::Encrypted
         }
-        _ => ErrorKind::Input,
+        _ => ErrorKind::Damaged,
     };
-    Error::new(kind, "unpack the DOCX file", error)
+    let reason = match kind {
+        ErrorKind::Encrypted => "it is protected by a password; save a copy without the password".to_owned(),
+        _ => damage(error),
+    };
+    Error::new(kind, "unpack the DOCX file", reason)
+}
+
+/// The error for a document whose only text is in pictures.
+pub(crate) fn pictures() -> Error {
+    let reason = "it has pictures but no text, and pictures in DOCX files are not read; save it as PDF, and read it with OCR";
+    Error::new(ErrorKind::Pictures, "read the DOCX file", reason)
+}
+
+/// Whether a part of the file is invalid.
+pub(crate) fn is_invalid(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Input | ErrorKind::Damaged)
+}
+
+fn damage(error: impl fmt::Display) -> String {
+    format!("it is damaged or incomplete: {error}")
 }
 
 pub(crate) fn xml(error: quick_xml::Error) -> Error {
@@ -47,17 +66,19 @@ pub(crate) fn xml(error: quick_xml::Error) -> Error {
         quick_xml::Error::Io(inner) if is_limit(inner) => {
             Error::new(ErrorKind::Limit, "read the DOCX file", inner.to_string())
         }
-        _ => Error::new(ErrorKind::Input, "parse the XML of the DOCX file", error),
+        _ => Error::new(ErrorKind::Damaged, "parse the XML of the DOCX file", damage(error)),
     }
 }
 
 pub(crate) fn io(error: io::Error) -> Error {
-    let kind = if is_limit(&error) { ErrorKind::Limit } else { ErrorKind::Input };
-    Error::new(kind, "unpack the DOCX file", error)
+    if is_limit(&error) {
+        return Error::new(ErrorKind::Limit, "unpack the DOCX file", error);
+    }
+    Error::new(ErrorKind::Damaged, "unpack the DOCX file", damage(error))
 }
 
 pub(crate) fn office(error: office_oxide::OfficeError) -> Error {
-    Error::new(ErrorKind::Input, "read the DOCX file", error)
+    Error::new(ErrorKind::Damaged, "read the DOCX file", damage(error))
 }
 
 fn is_limit(error: &io::Error) -> bool {

@@ -40,6 +40,10 @@ impl Parser for OfficeOxide {
                 blocks.push(item)?;
             }
         }
+        let mut elements = read.sections.iter().flat_map(|section| &section.elements);
+        if blocks.is_empty() && elements.any(|element| matches!(element, Element::Image(_))) {
+            return Err(error::pictures());
+        }
         blocks.finish()
     }
 }

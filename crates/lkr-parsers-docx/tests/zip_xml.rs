@@ -194,6 +194,21 @@ fn file_without_word_document_is_rejected() {
 }
 
 #[test]
+fn document_with_only_pictures_is_refused_as_pictures() {
+    let picture = "<w:p><w:r><w:drawing><pic:pic/></w:drawing></w:r></w:p>";
+    assert_rejected(&docx(picture, &[]), ErrorKind::Pictures, "save it as PDF, and read it with OCR");
+    check(&docx(&(picture.to_owned() + &plain("words")), &[]), &["p words"]);
+    check(&docx("<w:p/>", &[]), &[]);
+}
+
+#[test]
+fn damaged_archive_is_refused_as_damaged() {
+    let bytes = docx(&plain("words"), &[]);
+    assert_rejected(&bytes[..bytes.len() / 2], ErrorKind::Damaged, "it is damaged or incomplete");
+    assert_rejected(&file(b"<w:document", &[]), ErrorKind::Damaged, "it is damaged or incomplete");
+}
+
+#[test]
 fn nesting_and_text_beyond_limits_are_rejected() {
     assert_rejected(&docx(&"<w:tbl><w:tr><w:tc>".repeat(200), &[]), ErrorKind::Limit, "512 levels");
     let long = " ".repeat(17 << 20);

@@ -6,7 +6,9 @@ use lkr_parsers::{Parser, Result, Source};
 
 use crate::{
     blocks::Blocks,
-    charset, page, readability, sanitize,
+    charset, page,
+    picture::refuse_pictures,
+    readability, sanitize,
     style_sheet::StyleSheet,
     unit::{TextUnit, UnitKind},
 };
@@ -27,9 +29,7 @@ impl Parser for Article {
         let decoded = charset::read(source);
         let sanitized = sanitize::sanitize(&decoded.text, sanitize::MAX_TAGS);
         let mut blocks = Blocks::default();
-        if decoded.lossy {
-            blocks.warn(format!("some characters could not be read as {}", decoded.encoding));
-        }
+        decoded.warnings().for_each(|warning| blocks.warn(warning));
         if sanitized.is_truncated {
             blocks.warn(
                 "the page has too many tags or nested elements; some tags were removed, but no visible text",
@@ -41,7 +41,7 @@ impl Parser for Article {
         let article = if source.is_past_deadline() { None } else { readability::article(&document, &page) };
         drop(document);
         push_text(&page.units, article.as_ref(), &mut blocks)?;
-        blocks.finish()
+        refuse_pictures(blocks.finish()?, &sanitized.html)
     }
 }
 

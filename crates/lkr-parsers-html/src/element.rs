@@ -3,6 +3,7 @@
 use dom_query::NodeRef;
 
 use crate::{
+    page::{ScriptKind, script_kind},
     style_sheet::StyleSheet,
     visibility::{self, TextVisibility},
 };
@@ -16,6 +17,8 @@ pub(crate) enum Role {
     Inline,
     /// Part of a line, separated by spaces.
     Spaced,
+    /// A superscript or subscript in a line.
+    Script(ScriptKind),
     /// Starts a line of its own.
     Block,
     Heading(u8),
@@ -101,7 +104,7 @@ pub(crate) fn role(node: &NodeRef<'_>, name: &str, is_hidden: bool) -> Role {
         | "svg" | "video" | "audio" | "img" | "object" => Role::Spaced,
         "a" if is_adjacent_link(node) => Role::Spaced,
         _ if is_block(name) => Role::Block,
-        _ => Role::Inline,
+        _ => script_kind(node, name).map_or(Role::Inline, Role::Script),
     }
 }
 

@@ -7,6 +7,7 @@ mod css;
 mod element;
 mod error;
 mod page;
+mod picture;
 mod plain;
 mod readability;
 mod sanitize;

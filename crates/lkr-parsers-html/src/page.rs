@@ -1,5 +1,6 @@
 //! Finds the visible text units of a page.
 
+mod script;
 mod walk;
 
 use dom_query::{Document, NodeRef};
@@ -9,6 +10,7 @@ use crate::{
     unit::{TextUnit, UnitKind},
     visibility::leaves_too_little,
 };
+pub(crate) use script::{ScriptKind, script_kind};
 use walk::{Context, PageWalk};
 
 /// The visible text of a page.

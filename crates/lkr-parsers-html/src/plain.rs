@@ -4,7 +4,9 @@ use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Parser, Result, Source};
 
 use crate::{
-    charset, error, page, sanitize,
+    charset, error, page,
+    picture::refuse_pictures,
+    sanitize,
     style_sheet::StyleSheet,
     visibility::{TextVisibility, visibility_in},
 };
@@ -35,9 +37,7 @@ impl Parser for PlainHtml {
         let sanitized = sanitize::sanitize(&decoded.text, MAX_TAGS);
         check_limits(&sanitized.html)?;
         let mut composer = Composer::new();
-        if decoded.lossy {
-            composer.warn(format!("some characters could not be read as {}", decoded.encoding));
-        }
+        decoded.warnings().for_each(|warning| composer.warn(warning));
         if sanitized.is_truncated {
             composer.warn(
                 "the page has too many tags or nested elements; some tags were removed, but no visible text",
@@ -47,7 +47,7 @@ impl Parser for PlainHtml {
         for paragraph in text.split("\n\n") {
             composer.push(BlockKind::Paragraph, paragraph, None)?;
         }
-        composer.finish()
+        refuse_pictures(composer.finish()?, &sanitized.html)
     }
 }
 

@@ -48,6 +48,45 @@ fn inline_elements_join_and_blocks_separate_paragraphs() {
 }
 
 #[test]
+fn exponent_is_marked_after_its_base() {
+    for (html, expected) in [
+        ("10<sup>6</sup> m<sup>2</sup>, 10<sup>\u{2212}6</sup>", "10^6 m^2, 10^\u{2212}6"),
+        (
+            "x<sup>n</sup>, 2<sup>n+1</sup>, e<sup>-x/2</sup>, (a+b)<sup>2</sup>",
+            "x^n, 2^(n+1), e^(-x/2), (a+b)^2",
+        ),
+        ("2<sup>2<sup>n</sup></sup>, <i>10</i><sup><b>6</b></sup>.", "2^2^n, 10^6."),
+        ("SO<sub>4</sub><sup>2\u{2212}</sup>, Na<sup>+</sup>, <sup>14</sup>C", "SO4^2\u{2212}, Na+, 14C"),
+        ("<math><msup><mn>10</mn><mn>6</mn></msup></math> a", "10^6 a"),
+        ("<pre>10<sup>6</sup></pre>", "10^6"),
+        // Ordinals, abbreviations and marks are no exponents.
+        ("1<sup>st</sup> 19<sup>e</sup> M<sup>me</sup> n<sup>o</sup> 27<sup>a</sup>", "1st 19e Mme no 27a"),
+        ("Brand<sup>TM</sup> and a<sup> 2 </sup>", "BrandTM and a 2"),
+        // References to notes stay as they are.
+        ("words<sup><a href='#1'>[1]</a></sup> and<sup>[2]</sup>", "words[1] and[2]"),
+        ("words<sup><a href='#1'>1</a></sup> or<a href='#2'><sup>2</sup></a>", "words1 or2"),
+        ("10<sup hidden>6</sup> 10<sup style='visibility:hidden'>6</sup>", "10 10"),
+        ("10<sup></sup> <sup>6</sup>", "10 6"),
+    ] {
+        check(
+            html,
+            &[&if html.starts_with("<pre") { format!("c {expected}") } else { format!("p {expected}") }],
+        );
+    }
+}
+
+#[test]
+fn index_is_marked_only_between_digits() {
+    for (html, expected) in [
+        ("H<sub>2</sub>O and x<sub>1</sub>", "p H2O and x1"),
+        ("101<sub>2</sub> is 5", "p 101_2 is 5"),
+        ("log<sub>2</sub>8 and log<sub>2</sub> 8", "p log2 8 and log2 8"),
+    ] {
+        check(html, &[expected]);
+    }
+}
+
+#[test]
 fn nested_lists_are_one_block_with_markers() {
     check(
         "<ul><li>a<li>b<ol start=3><li>c<li>d</ol><li>e</ul>f",

@@ -1,4 +1,5 @@
 use std::{
+    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
 };
@@ -17,12 +18,31 @@ const HEAD: usize = 1024;
 
 /// The error for a file that needs a password.
 pub(crate) fn encrypted() -> Error {
-    Error::new(ErrorKind::Encrypted, READ, "the file is encrypted and needs a password")
+    Error::new(
+        ErrorKind::Encrypted,
+        READ,
+        "the file is encrypted and needs a password; save a copy without the password",
+    )
 }
 
 /// The error for a file that opens without a password, but cannot be decrypted.
 pub(crate) fn unsupported_cipher() -> Error {
-    Error::new(ErrorKind::Encrypted, READ, "the file is encrypted with an unsupported cipher")
+    Error::new(
+        ErrorKind::Encrypted,
+        READ,
+        "the file is encrypted with an unsupported cipher; save a copy that is not encrypted",
+    )
+}
+
+/// The error for a damaged file.
+pub(crate) fn damaged(reason: impl fmt::Display) -> Error {
+    Error::new(ErrorKind::Damaged, READ, format!("the file is damaged or incomplete: {reason}"))
+}
+
+/// The error for a file whose only text is in pictures that were not read for this reason.
+pub(crate) fn pictures(reason: &str) -> Error {
+    let reason = format!("its pages are pictures without text that can be selected, and {reason}");
+    Error::new(ErrorKind::Pictures, READ, reason)
 }
 
 /// Rejects files without a PDF header.
@@ -31,22 +51,21 @@ pub(crate) fn check_header(bytes: &[u8]) -> Result<()> {
     if head.windows(MARK.len()).any(|window| window == MARK) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Input, READ, "no PDF header in the first 1024 bytes"))
+    Err(damaged("no PDF header in the first 1024 bytes"))
 }
 
 /// Runs `work`; returns an error if it panics, as engines do on invalid files.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let failed = |_| Err(Error::new(ErrorKind::Input, READ, "the engine panicked on the file"));
+    let failed = |_| Err(damaged("the engine panicked on the file"));
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(failed)
 }
 
 /// Maps an error of pdf_oxide.
 pub(crate) fn from_oxide(error: pdf_oxide::Error) -> Error {
-    let kind = match error {
-        pdf_oxide::Error::Io(_) => ErrorKind::Internal,
-        _ => ErrorKind::Input,
-    };
-    Error::new(kind, READ, error)
+    match error {
+        error @ pdf_oxide::Error::Io(_) => Error::new(ErrorKind::Internal, READ, error),
+        error => damaged(error),
+    }
 }
 
 /// Maps an error of PDFium.
@@ -55,7 +74,7 @@ pub(crate) fn from_pdfium(error: PdfiumError) -> Error {
         PdfiumError::PdfiumLibraryInternalError(
             PdfiumInternalError::PasswordError | PdfiumInternalError::SecurityError,
         ) => encrypted(),
-        error => Error::new(ErrorKind::Input, READ, error),
+        error => damaged(error),
     }
 }
 
@@ -73,13 +92,13 @@ pub(crate) fn from_lopdf(error: lopdf::Error) -> Error {
         error @ Lopdf::Decompress(DecompressError::MemoryLimitExceeded { .. }) => {
             Error::new(ErrorKind::Limit, READ, error)
         }
-        error => Error::new(ErrorKind::Input, READ, error),
+        error => damaged(error),
     }
 }
 
 /// The error for content that cannot be found or unpacked.
 pub(crate) fn unreadable() -> Error {
-    Error::new(ErrorKind::Input, READ, "content cannot be found or unpacked")
+    damaged("content cannot be found or unpacked")
 }
 
 /// The error for a page with too much content.
@@ -89,5 +108,5 @@ pub(crate) fn too_long() -> Error {
 
 /// Maps an error of writing a file without its hidden text.
 pub(crate) fn write_failed(error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Input, READ, error)
+    damaged(error)
 }

@@ -108,6 +108,10 @@ impl Engine for LopdfDocument {
         Err("the plugin lopdf cannot render pages".to_owned())
     }
 
+    fn has_picture(&self, index: usize) -> Option<bool> {
+        self.painted_areas(index).map(|areas| !areas.is_empty())
+    }
+
     fn is_encrypted(&self) -> bool {
         self.document.was_encrypted()
     }

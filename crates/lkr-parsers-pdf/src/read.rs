@@ -1,5 +1,7 @@
 //! Reads a document through an engine; shared by all engines.
 
+mod refusal;
+
 use std::time::Instant;
 
 use lkr_domain::Parsed;
@@ -7,7 +9,7 @@ use lkr_parsers::{ErrorKind, MAX_TEXT_BYTES, Ocr, PageImage, Result, Source};
 
 use crate::{
     PdfOptions,
-    error::{self, guarded},
+    error::guarded,
     hidden::{VisibilityChecks, drop_hidden},
     layout,
     lopdf::PaintedAreas,
@@ -49,6 +51,11 @@ pub(crate) trait Engine {
         None
     }
 
+    /// Whether something other than text is painted on a page; `None` if unknown.
+    fn has_picture(&self, index: usize) -> Option<bool> {
+        self.painted_areas(index).map(|areas| !areas.is_empty())
+    }
+
     /// Whether the file is encrypted, although it opens without a password.
     fn is_encrypted(&self) -> bool {
         false
@@ -62,8 +69,8 @@ pub(crate) trait Engine {
 
 /// Reads a document through an engine.
 pub(crate) fn read(engine: &dyn Engine, source: &Source<'_>, options: &PdfOptions) -> Result<Parsed> {
-    if engine.pages() == 0 && engine.is_encrypted() {
-        return Err(error::unsupported_cipher());
+    if engine.pages() == 0 {
+        return Err(refusal::without_pages(engine, source.bytes));
     }
     let hidden = engine.hidden();
     let mut reader = DocumentReader {
@@ -74,11 +81,15 @@ pub(crate) fn read(engine: &dyn Engine, source: &Source<'_>, options: &PdfOption
         unreadable: 0,
         hidden,
         faster_from: None,
+        unread_pictures: None,
     };
     reader.read_pages(source);
     reader.fallback_pages(source);
     reader.run_ocr();
     reader.warn_of_cipher();
+    if let Some(error) = reader.refusal() {
+        return Err(error);
+    }
     let outline = || guarded(|| Ok(engine.outline())).unwrap_or_default();
     let outline = options.outline.then(outline).unwrap_or_default();
     layout::compose(reader.pages, &outline, reader.warnings)
@@ -95,6 +106,8 @@ struct DocumentReader<'a> {
     hidden: usize,
     /// The first page that the faster engine read.
     faster_from: Option<usize>,
+    /// Why OCR did not read pages without text.
+    unread_pictures: Option<String>,
 }
 
 impl DocumentReader<'_> {
@@ -184,6 +197,7 @@ impl DocumentReader<'_> {
         let empty: Vec<usize> =
             self.pages.iter().enumerate().filter(|(_, page)| !page.has_words()).map(|(at, _)| at).collect();
         let Some(ocr) = self.options.ocr.as_deref() else {
+            self.unread_pictures = Some("OCR is off".to_owned());
             return self.warn_pages(empty.len(), "has no text (a picture?)", "have no text (pictures?)");
         };
         if empty.is_empty() {
@@ -192,6 +206,7 @@ impl DocumentReader<'_> {
         let renderer = match self.engine.renderer() {
             Ok(renderer) => renderer,
             Err(reason) => {
+                self.unread_pictures = Some(format!("no renderer is available for OCR: {reason}"));
                 let (one, many) =
                     ("has no text and no renderer is available", "have no text and no renderer is available");
                 return self.warn_pages(
@@ -221,6 +236,9 @@ impl DocumentReader<'_> {
     }
 
     fn warn_without_text(&mut self, pages: usize, why: &str) {
+        if pages > 0 {
+            self.unread_pictures.get_or_insert_with(|| format!("OCR did not read them all: {why}"));
+        }
         let (one, many) = ("without text was not read", "without text were not read");
         self.warn_pages(pages, &format!("{one}: {why}"), &format!("{many}: {why}"));
     }

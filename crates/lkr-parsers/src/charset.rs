@@ -1,5 +1,10 @@
+mod cyrillic;
+mod east_asian;
 mod ebcdic;
 mod han;
+mod iso_2022_kr;
+mod johab;
+mod plausible;
 mod wide;
 
 use std::borrow::Cow;
@@ -16,6 +21,20 @@ pub struct Decoded<'a> {
     pub encoding: &'static str,
     /// Whether characters were lost.
     pub lossy: bool,
+    /// Whether the encoding was guessed from too few or unusual characters, so that another one may be right.
+    pub unsure: bool,
+}
+
+impl Decoded<'_> {
+    /// The warnings for the user, such as one about lost characters.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let encoding = self.encoding;
+        let lost = self.lossy.then(|| format!("some characters could not be read as {encoding}"));
+        let unsure = self.unsure.then(|| {
+            format!("the encoding {encoding} was guessed and may be wrong; if the text is wrong, save the file as UTF-8")
+        });
+        lost.into_iter().chain(unsure)
+    }
 }
 
 /// How many bytes, from the first non-ASCII byte on, are used to detect the encoding.
@@ -32,10 +51,12 @@ pub fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Decoded<'a> {
         .or_else(|| decode_declared(bytes, declared?))
         .or_else(|| if bytes.contains(&0) { wide::guess(bytes) } else { None })
         .or_else(|| iso_2022_jp(bytes))
+        .or_else(|| iso_2022_kr::guess(bytes))
         .or_else(|| std::str::from_utf8(bytes).ok().map(|text| utf8(Cow::Borrowed(text))))
         .or_else(|| mostly_utf8(bytes))
         .or_else(|| ebcdic::guess(bytes))
         .or_else(|| wide::guess_han(bytes))
+        .or_else(|| johab::guess(bytes))
         .unwrap_or_else(|| detect(bytes))
 }
 
@@ -51,7 +72,7 @@ pub fn charset_of(media_type: &str) -> Option<&str> {
 
 /// Text that was valid UTF-8.
 const fn utf8(text: Cow<'_, str>) -> Decoded<'_> {
-    Decoded { text, encoding: "UTF-8", lossy: false }
+    Decoded { text, encoding: "UTF-8", lossy: false, unsure: false }
 }
 
 /// Decodes bytes that begin with a byte order mark.
@@ -68,13 +89,30 @@ fn with_byte_order_mark(bytes: &[u8]) -> Option<Decoded<'_>> {
 /// Any bytes are valid in a single-byte encoding, and nearly any in UTF-16, so such a declaration is ignored if the bytes
 /// are UTF-8.
 fn decode_declared<'a>(bytes: &'a [u8], declared: &str) -> Option<Decoded<'a>> {
-    let encoding = Encoding::for_label(declared.trim().as_bytes())?;
+    let label = declared.trim();
+    let Some(encoding) = Encoding::for_label(label.as_bytes()) else {
+        return decode_rare(bytes, &label.to_ascii_lowercase());
+    };
     let never_fails = encoding.is_single_byte() || encoding == UTF_16LE || encoding == UTF_16BE;
     if encoding == UTF_8 || (never_fails && std::str::from_utf8(bytes).is_ok()) {
         return None;
     }
     let text = encoding.decode_without_bom_handling_and_without_replacement(bytes)?;
     Some(without_control_characters(text, encoding.name(), false))
+}
+
+/// Decodes bytes with a declared encoding that `encoding_rs` does not have.
+fn decode_rare<'a>(bytes: &'a [u8], label: &str) -> Option<Decoded<'a>> {
+    if std::str::from_utf8(bytes).is_ok() {
+        return None;
+    }
+    match label {
+        "ibm855" | "cp855" | "855" => Some(cyrillic::ibm855(bytes)),
+        "johab" | "cp1361" | "ms1361" | "x-johab" => {
+            Some(johab::read(bytes)).filter(|decoded| !decoded.lossy)
+        }
+        _ => None,
+    }
 }
 
 /// Decodes ISO-2022-JP, which marks Japanese characters with escape sequences. Terminal output does not use these.
@@ -105,7 +143,18 @@ fn detect(bytes: &[u8]) -> Decoded<'_> {
     let sample = bytes.get(first..bytes.len().min(first.saturating_add(SAMPLE_BYTES))).unwrap_or_default();
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(sample, first + sample.len() == bytes.len());
-    read(bytes, detector.guess(None, Utf8Detection::Deny))
+    let guess = detector.guess(None, Utf8Detection::Deny);
+    let decoded = read(bytes, guess);
+    let doubtful = east_asian::is_doubtful(sample, guess);
+    let unsure = doubtful.unwrap_or_else(|| plausible::is_doubtful(&decoded.text));
+    let cyrillic = cyrillic::choose(sample);
+    let is_guessed = cyrillic::is_known(guess);
+    let fits_cyrillic = cyrillic.is_cyrillic() && (cyrillic.is_long() || is_guessed);
+    if fits_cyrillic && (unsure || is_guessed) {
+        return cyrillic.read(bytes);
+    }
+    // Neither is sure if both fit, nor is a Cyrillic guess that does not fit.
+    Decoded { unsure: unsure || fits_cyrillic || is_guessed, ..decoded }
 }
 
 fn read<'a>(bytes: &'a [u8], encoding: &'static Encoding) -> Decoded<'a> {
@@ -119,10 +168,10 @@ fn read<'a>(bytes: &'a [u8], encoding: &'static Encoding) -> Decoded<'a> {
 /// Removes control characters that have no meaning in text.
 fn without_control_characters<'a>(text: Cow<'a, str>, encoding: &'static str, lossy: bool) -> Decoded<'a> {
     if !text.contains(is_unwanted_control) {
-        return Decoded { text, encoding, lossy };
+        return Decoded { text, encoding, lossy, unsure: false };
     }
     let text = text.chars().filter(|c| !is_unwanted_control(*c)).collect::<String>();
-    Decoded { text: Cow::Owned(text), encoding, lossy: true }
+    Decoded { text: Cow::Owned(text), encoding, lossy: true, unsure: false }
 }
 
 /// Whether a control character is neither a tab nor the end of a line or page.

@@ -42,7 +42,7 @@ impl Source<'_> {
 /// Extracts the text of a source and its blocks.
 ///
 /// Equal sources have equal results. A source that is partly unreadable is not a failure: the parser returns what it
-/// could read, with a warning. A parser does not panic, and its time is linear in the size of the source. It may block,
+/// could read, with a warning. A source whose only text is in pictures is one, of kind `Pictures`, unless OCR read them. A parser does not panic, and its time is linear in the size of the source. It may block,
 /// so callers run it on a blocking thread.
 pub trait Parser: Debug + Send + Sync + 'static {
     /// The parser's name in settings and logs.

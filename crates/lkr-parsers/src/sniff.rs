@@ -14,7 +14,7 @@ const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 /// Rejects bytes that are clearly not of `format`. Ambiguous bytes pass, because the parser rejects what it cannot read.
 ///
 /// # Errors
-/// `Input` for a clear mismatch, `Encrypted` for a DOCX file that needs a password.
+/// `Input` for a clear mismatch, `Damaged` for text with binary data, `Encrypted` for a DOCX file that needs a password.
 pub fn check(format: Format, bytes: &[u8]) -> Result<()> {
     match format {
         Format::Pdf => pdf(bytes),
@@ -54,8 +54,11 @@ fn text(format: Format, bytes: &[u8]) -> Result<()> {
     if !is_binary(bytes) {
         return Ok(());
     }
-    let found = detected_type(bytes).unwrap_or_else(|| "binary data".to_owned());
-    Err(mismatch(format, &found))
+    // A page with control characters is still named correctly: the characters are what is wrong.
+    match media_type(bytes) {
+        Some(found) => Err(mismatch(format, &found)),
+        None => Err(binary(format)),
+    }
 }
 
 fn has_pdf_header(bytes: &[u8]) -> bool {
@@ -69,13 +72,14 @@ fn compound_file_error(bytes: &[u8]) -> Error {
         return Error::new(
             ErrorKind::Encrypted,
             OPERATION,
-            "it is a Word document that is protected by a password",
+            "it is a Word document that is protected by a password; save a copy without the password",
         );
     }
     mismatch(Format::Docx, "an old Office document")
 }
 
-/// Whether bytes have too many control characters for text and are not UTF-16 or UTF-32.
+/// Whether bytes have too many control characters for text, and are neither UTF-16 nor UTF-32, nor shifted with control
+/// characters.
 fn is_binary(bytes: &[u8]) -> bool {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     let is_control =
@@ -85,7 +89,7 @@ fn is_binary(bytes: &[u8]) -> bool {
     let is_wide = || match decode(sample, None).encoding {
         // ASCII with zero bytes is valid UTF-8 too.
         "UTF-8" => zeros.saturating_mul(2) <= sample.len(),
-        encoding => encoding.starts_with("UTF-"),
+        encoding => encoding.starts_with("UTF-") || encoding == "ISO-2022-KR",
     };
     is_riff_media(bytes) || (controls.saturating_mul(50) > sample.len() && !is_wide())
 }
@@ -98,9 +102,11 @@ fn is_riff_media(bytes: &[u8]) -> bool {
 
 /// A description of what the bytes contain, as far as their beginning shows.
 fn detected_type(bytes: &[u8]) -> Option<String> {
-    if is_html(bytes) {
-        return Some(Format::Html.describe().to_owned());
-    }
+    if is_html(bytes) { Some(Format::Html.describe().to_owned()) } else { media_type(bytes) }
+}
+
+/// As [`detected_type`], for data other than text.
+fn media_type(bytes: &[u8]) -> Option<String> {
     let found = infer::get(bytes)?;
     let name = match found.extension() {
         "jpg" => "JPEG".to_owned(),
@@ -130,11 +136,24 @@ fn mismatch(format: Format, found: &str) -> Error {
     Error::new(ErrorKind::Input, OPERATION, reason)
 }
 
+/// The error for text with bytes that text does not have.
+fn binary(format: Format) -> Error {
+    let reason = format!("it is named as {} but contains binary data; it may be damaged", format.describe());
+    Error::new(ErrorKind::Damaged, OPERATION, reason)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const JPEG: &[u8] = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00";
+
+    #[track_caller]
+    fn assert_binary(format: Format, bytes: &[u8], reason: &str) {
+        let error = check(format, bytes).unwrap_err();
+        let expected = format!("{reason}; it may be damaged");
+        assert_eq!((error.kind(), error.reason()), (ErrorKind::Damaged, expected));
+    }
 
     #[track_caller]
     fn assert_mismatch(format: Format, bytes: &[u8], reason: &str) {
@@ -163,8 +182,8 @@ mod tests {
         assert_mismatch(Format::Text, b"%PDF-1.7", "it is named as a text file but contains a PDF file");
         assert_mismatch(Format::Html, JPEG, "it is named as an HTML page but contains an image (JPEG)");
         let zeros = [&b"head"[..], &[0; 5000], b"tail"].concat();
-        assert_mismatch(Format::Text, &zeros, "it is named as a text file but contains binary data");
-        assert_mismatch(Format::Text, &[0; 5], "it is named as a text file but contains binary data");
+        assert_binary(Format::Text, &zeros, "it is named as a text file but contains binary data");
+        assert_binary(Format::Text, &[0; 5], "it is named as a text file but contains binary data");
         let wave = b"RIFF\x24\x08\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0";
         assert_mismatch(Format::Text, wave, "it is named as a text file but contains audio (WAV)");
         assert_mismatch(
@@ -173,7 +192,19 @@ mod tests {
             "it is named as a text file but contains audio (WAV)",
         );
         let noise: Vec<u8> = (0..=255_u8).cycle().take(5000).collect();
-        assert_mismatch(Format::Markdown, &noise, "it is named as a Markdown file but contains binary data");
+        assert_binary(Format::Markdown, &noise, "it is named as a Markdown file but contains binary data");
+    }
+
+    #[test]
+    fn page_with_control_characters_is_named_binary_data() {
+        let page = [&b"<!doctype html><html><p>caf\xe9"[..], &[1; 9], b"<p>more"].concat();
+        for (format, name) in [
+            (Format::Html, "an HTML page"),
+            (Format::Text, "a text file"),
+            (Format::Markdown, "a Markdown file"),
+        ] {
+            assert_binary(format, &page, &format!("it is named as {name} but contains binary data"));
+        }
     }
 
     #[test]
@@ -183,6 +214,7 @@ mod tests {
         let name: Vec<u8> = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let error = check(Format::Docx, &[&old[..], &name].concat()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Encrypted);
+        assert!(error.reason().contains("protected by a password"), "{error}");
     }
 
     #[test]
@@ -205,6 +237,7 @@ mod tests {
             (Format::Html, b"\0\0 a"),
             (Format::Text, b"RIFF is a form of files"),
             (Format::Text, b"\x1b$B$3$s\x1b(B"),
+            (Format::Text, b"\x1b$)C\x0eGQ\x0f \x0e1[\x0f"),
             (Format::Text, b""),
         ] {
             assert!(check(format, bytes).is_ok(), "{format:?} {bytes:?}");

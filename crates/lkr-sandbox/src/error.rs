@@ -9,10 +9,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The file is damaged, or not of the format that its name says.
+    /// The file is not of the format that its name says, or of one that is not supported.
     Input,
-    /// The file is encrypted.
+    /// The file is damaged or incomplete.
+    Damaged,
+    /// The file is encrypted with an unknown password.
     Encrypted,
+    /// The text of the file is in pictures, which were not read.
+    Pictures,
     /// The file exceeds a limit of memory, time or output.
     Limit,
     /// The parser crashed on the file.
@@ -32,7 +36,10 @@ impl ErrorKind {
     /// Whether the file is the reason of the error.
     #[must_use]
     pub const fn is_file_error(self) -> bool {
-        matches!(self, Self::Input | Self::Encrypted | Self::Limit | Self::Crash)
+        matches!(
+            self,
+            Self::Input | Self::Damaged | Self::Encrypted | Self::Pictures | Self::Limit | Self::Crash
+        )
     }
 }
 
@@ -40,7 +47,9 @@ impl From<lkr_parsers::Error> for Error {
     fn from(error: lkr_parsers::Error) -> Self {
         let kind = match error.kind() {
             ParserErrorKind::Input => ErrorKind::Input,
+            ParserErrorKind::Damaged => ErrorKind::Damaged,
             ParserErrorKind::Encrypted => ErrorKind::Encrypted,
+            ParserErrorKind::Pictures => ErrorKind::Pictures,
             ParserErrorKind::Limit => ErrorKind::Limit,
             _ => ErrorKind::Internal,
         };

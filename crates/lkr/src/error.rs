@@ -131,6 +131,7 @@ impl From<lkr_sandbox::Error> for SourceError {
             kind if kind.is_file_error() => ErrorKind::Invalid,
             _ => ErrorKind::Internal,
         };
-        Self { kind, source: error.reason().into() }
+        let reason = error.reason();
+        Self { kind, source: crate::files::FileError { kind: error.kind(), reason }.into() }
     }
 }

@@ -1,6 +1,9 @@
 use dom_query::NodeRef;
 
-use super::Page;
+use super::{
+    Page,
+    script::{ScriptKind, marks},
+};
 use crate::{
     element::{Role, is_boilerplate, role, visibility_in},
     style_sheet::StyleSheet,
@@ -24,6 +27,8 @@ pub(super) struct Context {
     boilerplate: Option<usize>,
     is_preformatted: bool,
     visibility: TextVisibility,
+    /// What is written after the open superscript or subscript.
+    script_end: &'static str,
     /// The number of the table whose row is open.
     row: Option<usize>,
     /// The number of the open table, if it is a data table.
@@ -42,6 +47,7 @@ impl Default for Context {
             boilerplate: None,
             is_preformatted: false,
             visibility: TextVisibility::default(),
+            script_end: "",
             row: None,
             table: None,
             lists: 0,
@@ -122,6 +128,7 @@ impl<'a> PageWalk<'a> {
         match inner.role {
             Role::Hidden => return None,
             Role::Inline => {}
+            Role::Script(kind) => self.begin_script(node, kind, inner),
             Role::Spaced => self.separate(),
             Role::Break => self.break_line(node, outer),
             Role::Title => {
@@ -158,6 +165,7 @@ impl<'a> PageWalk<'a> {
     pub(super) fn end(&mut self, inner: &Context) {
         match inner.role {
             Role::Hidden | Role::Inline | Role::Break => {}
+            Role::Script(_) => self.append(inner.script_end),
             Role::Spaced => self.separate(),
             Role::Title | Role::Heading(_) | Role::Row if inner.is_flat_source() => self.flush(),
             _ if inner.is_flat() => self.separate(),
@@ -203,15 +211,31 @@ impl<'a> PageWalk<'a> {
         self.cells += 1;
     }
 
+    fn begin_script(&mut self, node: &NodeRef<'_>, kind: ScriptKind, inner: &mut Context) {
+        inner.script_end = "";
+        // A script in a link may be a reference to a note.
+        let is_read = inner.visibility.is_visible() && !inner.is_linked;
+        if let Some(unit) = self.open_unit.as_ref().filter(|_| is_read) {
+            let marks = marks(node, kind, &unit.text);
+            inner.script_end = marks.after;
+            self.append(marks.before);
+        }
+    }
+
     /// Adds a space to the open unit unless it ends with one.
     fn separate(&mut self) {
+        if self.open_unit.as_ref().is_some_and(|unit| !unit.text.ends_with(char::is_whitespace)) {
+            self.append(" ");
+        }
+    }
+
+    /// Adds to the last text of the open unit, if there is any.
+    fn append(&mut self, text: &str) {
         if let Some(unit) = &mut self.open_unit
-            && !unit.text.is_empty()
-            && !unit.text.ends_with(char::is_whitespace)
             && let Some(last) = unit.spans.last_mut()
         {
-            unit.text.push(' ');
-            last.end += 1;
+            unit.text.push_str(text);
+            last.end += text.len();
         }
     }
 

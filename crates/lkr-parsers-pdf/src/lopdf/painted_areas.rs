@@ -44,6 +44,11 @@ impl PaintedAreas {
         other.areas.iter().for_each(|area| self.paint(matrix.transform(*area)));
     }
 
+    /// Whether nothing is painted.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.painted == 0 && !self.is_everywhere
+    }
+
     /// A value that changes with every painted area.
     pub(super) const fn size(&self) -> (usize, bool) {
         (self.painted, self.is_everywhere)

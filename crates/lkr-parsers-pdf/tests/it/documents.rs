@@ -113,13 +113,9 @@ fn aligned_cells_are_a_table() {
 fn non_pdf_input_is_rejected() {
     for parser in parsers(&PdfOptions::default()) {
         for bytes in [&b""[..], b"PK\x03\x04", b"<html>no</html>", b"%PDF-1.7"] {
-            let refused = parser.parse(&Source::new(bytes));
-            let kind = refused.map(|parsed| parsed.text).map_err(|error| error.kind());
-            assert!(
-                matches!(kind, Err(ErrorKind::Input)) || kind == Ok(String::new()),
-                "{}: {kind:?}",
-                parser.name()
-            );
+            let error = parser.parse(&Source::new(bytes)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Damaged, "{}: {error}", parser.name());
+            assert!(error.reason().starts_with("the file is damaged or incomplete: "), "{error}");
         }
     }
 }
@@ -167,7 +163,7 @@ fn file_with_a_password_is_rejected_as_encrypted() {
     for parser in parsers(&PdfOptions::default()) {
         let error = parser.parse(&Source::new(&encrypted("user"))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Encrypted, "{}: {error}", parser.name());
-        assert!(error.to_string().contains("needs a password"), "{error}");
+        assert!(error.to_string().contains("needs a password; save a copy"), "{error}");
     }
 }
 
@@ -327,15 +323,53 @@ fn ocr_stops_at_its_time_limit() {
         ..PdfOptions::default()
     };
     for parser in rendering_parsers(&options) {
-        let parsed = parser.parse(&Source::new(&bytes)).unwrap();
-        assert_eq!(
-            parsed.warnings,
-            ["1 page without text was not read: the time limit of OCR was reached"],
-            "{}",
-            parser.name()
-        );
+        let reason = "OCR did not read them all: the time limit of OCR was reached";
+        assert_eq!(pictures_error(&*parser, &bytes), format!("{PICTURES}{reason}"), "{}", parser.name());
     }
-    check(&bytes, |name, parsed| {
+}
+
+/// How the errors of documents begin whose only text is in pictures.
+const PICTURES: &str = "its pages are pictures without text that can be selected, and ";
+
+#[track_caller]
+fn pictures_error(parser: &dyn Parser, bytes: &[u8]) -> String {
+    let error = parser.parse(&Source::new(bytes)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Pictures, "{}: {error}", parser.name());
+    error.reason()
+}
+
+#[test]
+fn document_with_only_pictures_is_refused_as_pictures() {
+    let bytes = Pdf::default().page("0 g 100 100 200 200 re f").page("").bytes();
+    for parser in parsers(&PdfOptions::default()) {
+        assert_eq!(pictures_error(&*parser, &bytes), format!("{PICTURES}OCR is off"), "{}", parser.name());
+    }
+    let blind = PdfOptions { ocr: Some(Arc::new(BlindOcr)), ..PdfOptions::default() };
+    for parser in rendering_parsers(&blind) {
+        let reason = "OCR found no text of the chosen languages in them";
+        assert_eq!(pictures_error(&*parser, &bytes), format!("{PICTURES}{reason}"), "{}", parser.name());
+    }
+    let reason = "no renderer is available for OCR: the plugin lopdf cannot render pages";
+    assert_eq!(pictures_error(&Lopdf::new(blind), &bytes), format!("{PICTURES}{reason}"));
+}
+
+#[test]
+fn blank_document_is_no_error() {
+    check(&Pdf::default().page("").bytes(), |name, parsed| {
         assert_eq!(parsed.warnings, ["1 page has no text (a picture?)"], "{name}");
     });
+}
+
+/// An OCR engine that finds no text.
+#[derive(Debug)]
+struct BlindOcr;
+
+impl Ocr for BlindOcr {
+    fn name(&self) -> &'static str {
+        "blind"
+    }
+
+    fn read(&self, _: &PageImage<'_>, _: Instant) -> Result<String> {
+        Ok(String::new())
+    }
 }

@@ -48,5 +48,5 @@ fn read(bytes: &[u8]) -> Decoded<'_> {
         byte => usize::from(*byte).checked_sub(0x40).map_or(' ', |at| table.get(at).copied().unwrap_or(' ')),
     };
     let text: String = bytes.iter().map(character).collect();
-    Decoded { text: text.into(), encoding: "IBM500", lossy: false }
+    Decoded { text: text.into(), encoding: "IBM500", lossy: false, unsure: false }
 }

@@ -104,6 +104,50 @@ fn iso_2022_jp_is_decoded() {
 }
 
 #[test]
+fn iso_2022_kr_is_decoded() {
+    check(b"\x1b$)C\x0eGQ1[\x0f 1\n", None, "한글 1\n", "ISO-2022-KR", false);
+    check(b"\x1b$)C\r\na \x0eGQ\n1[", None, "a 한\n1[", "ISO-2022-KR", false);
+    check(b"\x1b$)C\x0eGQ1\x0f!", None, "한\u{fffd}!", "ISO-2022-KR", true);
+    // Without the header or a shift, it is not ISO-2022-KR.
+    check(b"\x0eGQ\x0f", None, "\u{e}GQ\u{f}", "UTF-8", false);
+    check(b"\x1b$)C plain", None, "\x1b$)C plain", "UTF-8", false);
+}
+
+#[test]
+fn rare_declared_encodings_are_used() {
+    check(b"\xd0\x65\x8b\x69", Some("Johab"), "한글", "Johab", false);
+    assert_ne!(decode(b"\xd0\x65\x8a", Some("johab")).encoding, "Johab", "half a character");
+    check(b"\xdd\xe1\xb7\xeb\xa8\xe5", Some("cp855"), "Привет", "IBM855", false);
+    check("Привет".as_bytes(), Some("IBM855"), "Привет", "UTF-8", false);
+}
+
+#[test]
+fn johab_has_single_letters_signs_and_chinese_characters() {
+    let bytes = b"\x88\x41\x84\x61\x84\x42 \xd9\x31\xe0\x31\xf9\xfe \x84\x41";
+    check(bytes, Some("johab"), "ㄱㅏㄱ \u{3000}伽詰 \u{3000}", "Johab", false);
+    for invalid in
+        [&b"\xda\xa1"[..], b"\xdf\x31", b"\xd8\x31", b"\xfa\x31", b"\xd0\x20", b"\x80\x41", b"\x8c\x42"]
+    {
+        assert_ne!(decode(invalid, Some("johab")).encoding, "Johab", "{invalid:?}");
+    }
+}
+
+#[test]
+fn encoding_guessed_from_little_is_unsure() {
+    let warned = |bytes: &[u8]| decode(bytes, None).warnings().collect::<Vec<_>>();
+    assert_eq!(
+        warned(b"caf\xe9"),
+        [
+            "the encoding windows-1252 was guessed and may be wrong; if the text is wrong, save the file as UTF-8"
+        ]
+    );
+    // The same words in an encoding of DOS, which is not guessed.
+    assert_eq!(warned(b"d\x82j\x85 vu, un \x82t\x82 \x85 la p\x88che").len(), 1);
+    assert_eq!(warned(b"d\xe9j\xe0 vu, un \xe9t\xe9 \xe0 la p\xeache"), [""; 0]);
+    assert_eq!(decode(b"caf\xe9", Some("latin1")).warnings().count(), 0);
+}
+
+#[test]
 fn ebcdic_is_decoded() {
     let bytes =
         b"\xc8\x81\x99\x84\xa6\x81\x99\x85\x40\x81\x95\x84\x40\xf2\xf0\x40\xa2\x96\x99\xa3\xa2\x0d\x25";

@@ -3,7 +3,7 @@ use std::{fs::File, path::Path};
 use lkr_domain::{Document, Metadata, stem_and_suffix};
 use lkr_ingest::{NewFile, Submission};
 
-use super::{Extracted, FilePlugins, FileReader, FileSource};
+use super::{Extracted, FileError, FilePlugins, FileReader, FileSource, refusal};
 use crate::{Error, ErrorKind, ExtractedText, KnowledgeBase, Result};
 
 impl KnowledgeBase {
@@ -23,7 +23,13 @@ impl KnowledgeBase {
         let source =
             FileSource { file_name: file_name.clone(), media_type: None, file: reopened, length: size_bytes };
         let extracted = reader.read(source, &FilePlugins::default()).await;
-        let extracted = extracted.map_err(|source| error(source.kind(), &source.reason()))?;
+        let extracted = extracted.map_err(|source| match refusal(&source) {
+            Some(kind) => {
+                let reason = format!("{}: {}", path.display(), source.reason());
+                Error::new(ErrorKind::Invalid, "add file", FileError { kind, reason })
+            }
+            None => error(source.kind(), &source.reason()),
+        })?;
         if extracted.is_blank() {
             return Err(error(ErrorKind::Invalid, &"the file contains no text"));
         }

@@ -139,6 +139,18 @@ impl Parser for PluginParser {
 }
 
 impl PluginParser {
+    /// What the error of a file that has only pictures adds: how they are read. `warning` is that of the opened OCR.
+    fn ocr_hint(&self, warning: Option<&str>) -> Option<String> {
+        if let Some(warning) = warning {
+            return Some(warning.to_owned());
+        }
+        let install = if self.tools.tesseract.is_some() { "" } else { "install tesseract and " };
+        let hint = format!(
+            "to read them, {install}set parsers.ocr.plugin to tesseract and parsers.ocr.languages to the languages of the text"
+        );
+        (!self.plugins.uses_ocr()).then_some(hint)
+    }
+
     /// Opens the parser for a format, and OCR with `open_ocr` if the format can have images.
     pub(super) fn open(
         &self,
@@ -163,7 +175,8 @@ impl PluginParser {
                 (pdf(&self.plugins.pdf, &self.tools, options)?, warning)
             }
         };
-        Ok(OpenedParser { parser, warning })
+        let ocr_hint = if format == Format::Pdf { self.ocr_hint(warning.as_deref()) } else { None };
+        Ok(OpenedParser { parser, warning, ocr_hint })
     }
 
     /// Loads the library that the parser for a format would load on use. Errors are reported on use.
@@ -266,6 +279,22 @@ mod tests {
         assert_eq!(warning.as_deref(), Some("text in images is not recognised: tesseract was not found"));
         let unknown = |p: &mut FilePlugins| p.html = "unknown".to_owned();
         assert_eq!(open_error(Format::Html, unknown), "open plugin: there is no HTML plugin \"unknown\"");
+    }
+
+    #[test]
+    fn pictures_error_says_how_to_turn_ocr_on() {
+        let hint = |tesseract: Option<&str>, ocr: &str, warning| {
+            let plugins = FilePlugins { ocr: ocr.to_owned(), ..FilePlugins::default() };
+            let tools = FileTools { tesseract: tesseract.map(Into::into), ..FileTools::default() };
+            let parser = PluginParser { plugins, tools, ocr_time: Duration::ZERO };
+            parser.ocr_hint(warning)
+        };
+        let settings =
+            "set parsers.ocr.plugin to tesseract and parsers.ocr.languages to the languages of the text";
+        assert_eq!(hint(Some("a"), "none", None), Some(format!("to read them, {settings}")));
+        assert_eq!(hint(None, "none", None), Some(format!("to read them, install tesseract and {settings}")));
+        assert_eq!(hint(Some("a"), "tesseract", None), None);
+        assert_eq!(hint(None, "tesseract", Some("not found")), Some("not found".to_owned()));
     }
 
     #[test]

@@ -30,6 +30,19 @@ pub(super) fn plan_error(error: serde_json::Error) -> Error {
 pub(super) struct OpenedParser {
     pub(super) parser: Arc<dyn Parser>,
     pub(super) warning: Option<String>,
+    /// What the error of a file that has only pictures adds.
+    pub(super) ocr_hint: Option<String>,
+}
+
+impl OpenedParser {
+    fn with_ocr_hint(&self, error: Error) -> Error {
+        match &self.ocr_hint {
+            Some(hint) if error.kind() == ErrorKind::Pictures => {
+                Error::new(ErrorKind::Pictures, error.operation(), format!("{}; {hint}", error.reason()))
+            }
+            _ => error,
+        }
+    }
 }
 
 impl Parser for OpenedParser {
@@ -39,7 +52,7 @@ impl Parser for OpenedParser {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         format_of(source)?;
-        let mut parsed = self.parser.parse(source)?;
+        let mut parsed = self.parser.parse(source).map_err(|error| self.with_ocr_hint(error))?;
         parsed.warnings.extend(self.warning.clone());
         Ok(parsed)
     }

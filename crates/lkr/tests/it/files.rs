@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use lkr::{
     ErrorKind, KnowledgeBase, Mode, SearchRequest, Submission,
-    files::{FileReader, FileTools},
+    files::{FileErrorKind, FilePlugins, FileReader, FileSource, FileTools, refusal},
 };
 use lkr_vectors::{FailingVectors, MemoryVectors};
 
@@ -76,6 +76,44 @@ async fn replaced_original_is_deleted_although_points_cannot_be() {
     let replaced = kb.replace(before.doc_id, document("slate", 3), Submission::default()).await.unwrap();
     wait_for_task(&kb, replaced.unwrap().task_id).await;
     wait_until("the file is deleted", async || kb.original(&before).await.unwrap().is_none()).await;
+}
+
+/// A PDF file with one page that only paints a square.
+const PICTURE: &[u8] = b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n\
+    2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n\
+    3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents 4 0 R>>endobj\n\
+    4 0 obj<</Length 25>>stream\n0 g 100 100 200 200 re f \nendstream endobj\n\
+    trailer<</Root 1 0 R>>\n%%EOF";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_file_has_a_typed_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let kb = KnowledgeBase::builder().build().await.unwrap();
+    let name: Vec<u8> = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let encrypted = [&b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"[..], &[0; 600], &name].concat();
+    for (name, bytes, kind, reason) in [
+        ("a.pdf", PICTURE, FileErrorKind::Pictures, "set parsers.ocr.plugin to tesseract"),
+        ("a.docx", &encrypted, FileErrorKind::Encrypted, "protected by a password"),
+        ("b.docx", b"PK\x03\x04", FileErrorKind::Damaged, "damaged or incomplete"),
+        ("b.pdf", b"%PDF-1.4\n", FileErrorKind::Damaged, "damaged or incomplete"),
+        ("a.html", b"<img src=a.png>", FileErrorKind::Pictures, "no visible text"),
+        ("a.txt", &[0; 50], FileErrorKind::Damaged, "binary data"),
+        ("c.pdf", b"<html>", FileErrorKind::Input, "contains an HTML page"),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let source = FileSource {
+            file_name: name.to_owned(),
+            media_type: None,
+            file: fs::File::open(&path).unwrap(),
+            length: bytes.len() as u64,
+        };
+        let error = reader(folder.path()).read(source, &FilePlugins::default()).await.unwrap_err();
+        assert_eq!((error.kind(), refusal(&error)), (ErrorKind::Invalid, Some(kind)), "{name}: {error}");
+        assert!(error.to_string().contains(reason), "{error}");
+        let error = kb.add_file(&reader(folder.path()), &path).await.unwrap_err();
+        assert_eq!(refusal(&error), Some(kind), "{name}: {error}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
