@@ -12,7 +12,7 @@ use std::{
 pub struct ProgramFiles {
     /// Libraries and data: files, and folders with everything in them.
     pub readable: Vec<PathBuf>,
-    /// The program and its loader.
+    /// The program and its loader; for a script, its interpreter and the folders of other programs.
     pub executable: Vec<PathBuf>,
 }
 
@@ -30,6 +30,9 @@ const FOLDERS: [&str; 10] = [
     "/nix/store",
 ];
 
+/// The folders of programs that a script may start.
+const PROGRAM_FOLDERS: [&str; 4] = ["/bin", "/usr/bin", "/usr/local/bin", "/nix/store"];
+
 /// Files that the loader and the libraries read.
 const FILES: [&str; 4] =
     ["/etc/ld.so.cache", "/etc/ld.so.preload", "/proc/cpuinfo", "/sys/devices/system/cpu"];
@@ -41,8 +44,27 @@ pub(crate) fn program_files(program: &Path) -> ProgramFiles {
         program.parent().and_then(Path::parent).into_iter().filter(|prefix| prefix.parent().is_some());
     let beside = beside.flat_map(|prefix| [prefix.join("lib"), prefix.join("share/tessdata")]);
     let readable = FOLDERS.iter().chain(&FILES).map(PathBuf::from).chain(beside).collect();
-    let loader = loader(&program).ok().flatten();
-    ProgramFiles { readable, executable: [program].into_iter().chain(loader).collect() }
+    let mut executable = vec![program.clone()];
+    match interpreter(&program) {
+        // A script starts other programs, which nothing tells in advance.
+        Some(interpreter) => {
+            executable.extend(loader(&interpreter).ok().flatten());
+            executable.push(interpreter);
+            executable.extend(PROGRAM_FOLDERS.map(PathBuf::from));
+        }
+        None => executable.extend(loader(&program).ok().flatten()),
+    }
+    ProgramFiles { readable, executable }
+}
+
+/// The interpreter that the first line of a script names; `None` for other files.
+fn interpreter(program: &Path) -> Option<PathBuf> {
+    const MAX_LINE_BYTES: u64 = 4096;
+    let mut head = Vec::new();
+    File::open(program).ok()?.take(MAX_LINE_BYTES).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let interpreter = std::str::from_utf8(line).ok()?.split_whitespace().next()?;
+    Some(PathBuf::from(interpreter))
 }
 
 /// The loader that an ELF file of 64 bits names; `None` for other files.
@@ -90,6 +112,17 @@ mod tests {
         let files = program_files(&std::env::current_exe().unwrap());
         let [_, loader] = &files.executable[..] else { panic!("{files:?}") };
         assert!(loader.is_file(), "{loader:?}");
+    }
+
+    #[test]
+    fn script_may_start_its_interpreter_and_other_programs() {
+        let script = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(script.path(), "#! /bin/sh -e\nexec tesseract\n").unwrap();
+        let files = program_files(script.path());
+        assert!(files.executable.contains(&"/bin/sh".into()), "{files:?}");
+        assert!(files.executable.contains(&"/usr/bin".into()), "{files:?}");
+        let program = program_files(&std::env::current_exe().unwrap());
+        assert!(!program.executable.contains(&"/usr/bin".into()), "{program:?}");
     }
 
     #[test]

@@ -38,12 +38,17 @@ impl KnowledgeBase {
     /// The space and the creator of a document of the scope: a live one, an unfinished one, or a failed one that can be
     /// retried.
     pub async fn home(&self, scope: &Scope, doc_id: DocId) -> Result<Option<(SpaceName, Creator)>> {
+        let of_document = |document: Document| (document.space, document.created_by);
         if let Some(document) = self.document_in(scope, doc_id).await? {
-            return Ok(Some((document.space, document.created_by)));
+            return Ok(Some(of_document(document)));
         }
         let task = self.shared.catalog.latest_task_of(doc_id).await.during("read document")?;
-        let home = task.map(|task| (task.space.unwrap_or_default(), task.created_by));
-        Ok(home.filter(|(space, _)| scope.contains(space)))
+        if let Some(task) = task.filter(|task| task.space.as_ref().is_none_or(|space| scope.contains(space)))
+        {
+            return Ok(Some((task.space.unwrap_or_default(), task.created_by)));
+        }
+        // Its task may have ended, and so made it live, between the two reads.
+        Ok(self.document_in(scope, doc_id).await?.map(of_document))
     }
 
     /// The number of live documents in a space, and of tasks in it that have not ended.

@@ -126,7 +126,7 @@ fn ocr_reads_images_if_tesseract_is_installed() {
     let scan = scanned();
     let rejected = server.upload("scan.pdf", &scan);
     rejected.assert_error(1001, 400);
-    assert!(rejected.message().contains("has no text"), "{}", rejected.message());
+    assert!(rejected.message().contains("its pages are pictures"), "{}", rejected.message());
     set_parsers(&server, &json!({"ocr": {"plugin": "tesseract", "languages": ["en"]}}));
     let detail = server.upload_and_wait("scan.pdf", &scan);
     let doc_id = detail["l1"]["doc_id"].as_str().unwrap();

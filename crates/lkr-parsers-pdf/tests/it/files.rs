@@ -40,8 +40,13 @@ fn real_files_with_a_password_are_refused_as_encrypted() {
     for name in protected.collect::<Vec<_>>() {
         let bytes = fs::read(folder.join("pdf").join(name)).unwrap();
         for parser in crate::common::parsers(&PdfOptions::default()) {
-            let error = parser.parse(&Source::new(&bytes)).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Encrypted, "{}: {name}: {error}", parser.name());
+            match parser.parse(&Source::new(&bytes)) {
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Encrypted, "{}: {name}: {error}", parser.name())
+                }
+                // PDFium opens some of them with an empty password.
+                Ok(_) => assert_eq!(parser.name(), "pdfium", "{name}"),
+            }
         }
     }
 }
