@@ -106,7 +106,7 @@ pub struct Query {
     pub collection: Collection,
     /// The vector to search for.
     pub vector: QueryVector,
-    /// The spaces to search in, by the tag [`SPACE_TAG`]. Points of other spaces do not affect the hits: scores are those
+    /// The spaces to search in, by the tag [`SPACE_TAG`](crate::SPACE_TAG). Points of other spaces do not affect the hits: scores are those
     /// of a store that holds the points in the scope only.
     pub scope: Scope,
     /// Which points of the scope to search.

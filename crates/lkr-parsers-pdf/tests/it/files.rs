@@ -42,7 +42,7 @@ fn real_files_with_a_password_are_refused_as_encrypted() {
         for parser in crate::common::parsers(&PdfOptions::default()) {
             match parser.parse(&Source::new(&bytes)) {
                 Err(error) => {
-                    assert_eq!(error.kind(), ErrorKind::Encrypted, "{}: {name}: {error}", parser.name())
+                    assert_eq!(error.kind(), ErrorKind::Encrypted, "{}: {name}: {error}", parser.name());
                 }
                 // PDFium opens some of them with an empty password.
                 Ok(_) => assert_eq!(parser.name(), "pdfium", "{name}"),

@@ -27,7 +27,7 @@ pub struct FileReader {
 
 impl FileReader {
     /// A reader whose parsers run in child processes. The reader starts `program` with `arguments`, and the program
-    /// must then call [`run_worker`]. Extracted texts are held in unnamed temporary files in `spool`.
+    /// must then call [`run_worker`](super::run_worker). Extracted texts are held in unnamed temporary files in `spool`.
     ///
     /// # Errors
     /// `Internal` outside of a tokio runtime, or if the folder cannot be created.
