@@ -94,10 +94,15 @@ impl Server {
         task["result"]["doc_id"].as_str().expect("an id").to_owned()
     }
 
-    /// A task, as the admin sees it.
+    /// A task. One about all documents is read with a login.
     #[must_use]
     pub fn task(&self, task_id: &str) -> Value {
-        self.call("GET", &format!("/documents/tasks/{task_id}"), None, Some(self.admin())).data().clone()
+        let path = format!("/documents/tasks/{task_id}");
+        let shown = self.get(&path);
+        if shown.code() != 1004 {
+            return shown.data().clone();
+        }
+        self.call("GET", &path, None, Some(self.admin())).data().clone()
     }
 
     /// Waits until a task has ended, and returns it.
@@ -138,8 +143,7 @@ impl Server {
     pub fn list_all(&self, path: &str) -> Vec<Value> {
         let (mut items, mut after) = (Vec::new(), String::new());
         loop {
-            let path = format!("{path}?limit=100{after}");
-            let page = self.call("GET", &path, None, Some(self.admin())).data().clone();
+            let page = self.get(&format!("{path}?limit=100{after}")).data().clone();
             items.extend(page["items"].as_array().expect("items").iter().cloned());
             match page["next_offset"].as_str() {
                 Some(next) => after = format!("&offset={next}"),
