@@ -155,16 +155,10 @@ impl Catalog {
         }
     }
 
-    /// Up to `limit` live documents of a space, beyond `after`, the oldest first.
-    pub async fn documents_in_space(
-        &self,
-        space: &SpaceName,
-        after: Option<DocId>,
-        limit: usize,
-    ) -> Result<Vec<DocId>> {
-        let (prefix, after) =
-            (key::space_documents(space), after.map(|after| key::space_document(space, after)));
-        let records = self.state.scan(&prefix, after.as_deref(), ScanOrder::Ascending, limit).await?;
+    /// Up to `limit` live documents of a space, the oldest first.
+    pub async fn documents_in_space(&self, space: &SpaceName, limit: usize) -> Result<Vec<DocId>> {
+        let prefix = key::space_documents(space);
+        let records = self.state.scan(&prefix, None, ScanOrder::Ascending, limit).await?;
         let read = |(key, _): &(String, Record)| {
             let doc_id = key.strip_prefix(&prefix).unwrap_or_default().parse();
             doc_id.map_err(|e| Error::corrupt("read space index", e))

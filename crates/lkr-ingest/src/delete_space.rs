@@ -25,7 +25,7 @@ pub(crate) async fn delete_space(
     report.progress(Stage::Delete, Progress { done: result.documents, total });
     loop {
         cancel_tasks(state, space, task).await?;
-        let documents = catalog.documents_in_space(space, None, PAGE).await?;
+        let documents = catalog.documents_in_space(space, PAGE).await?;
         if documents.is_empty() {
             break;
         }

@@ -66,7 +66,6 @@ pub use model_change::ReembedTrigger;
 pub use new_file::NewFile;
 pub use options::IngestOptions;
 pub use ports::Ports;
-
 pub use simhash_index::SimhashIndex;
 pub use submission::{OnReplace, Submission, Upsert};
 pub use workers::Workers;

@@ -13,23 +13,21 @@ const PAGE: usize = 500;
 /// Changes at once. A store that commits groups writes them together.
 const CONCURRENT: usize = 128;
 
-/// Sets the tags of the points of every live document from its record, and returns the number of documents. For stores of
-/// a version with other tags; it must run before documents are changed, because it does not wait for changes. It may be
-/// repeated.
+/// Sets the tags of the points of every live document from its record. For stores of a version with other tags; it must run
+/// before documents are changed, because it does not wait for changes. It may be repeated.
 ///
 /// # Errors
 /// Errors of the stores.
-pub(crate) async fn refresh_tags(ports: &Ports) -> Result<u64> {
-    let (mut after, mut done) = (None, 0);
+pub(crate) async fn refresh_tags(ports: &Ports) -> Result<()> {
+    let mut after = None;
     loop {
         let page = ports.catalog.stored_documents(after, PAGE).await?;
         after = page.last().map(|last| last.value.doc_id);
         let is_last = page.len() < PAGE;
-        done += page.len() as u64;
         let changes = page.into_iter().map(|Stored { value, .. }| refresh(ports, value));
         stream::iter(changes).buffer_unordered(CONCURRENT).try_collect::<()>().await?;
         if is_last {
-            return Ok(done);
+            return Ok(());
         }
     }
 }

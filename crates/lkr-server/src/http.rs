@@ -31,7 +31,7 @@ pub(crate) use access::{
     Reader, SpaceManager, SpaceReader, TaskOwner, Unrestricted,
 };
 pub(crate) use admission::OwnedDocument;
-pub(crate) use caller::Caller;
+pub(crate) use caller::{Caller, in_spaces};
 pub(crate) use client_quota::{ClientQuota, QuotaLimits, QuotaShare};
 pub(crate) use connection::Connection;
 pub(crate) use context::{RequestContext, unknown_document, unknown_task};

@@ -24,7 +24,7 @@ use crate::{
     chat_models::ChatModels,
     embedder_reconciler::EmbedderReconciler,
     error::{ApiError, ErrorCode},
-    http::{self, BODY_LIMITS, ClientQuota, InFlight, QuotaLimits, ResponseMemory, Rights},
+    http::{self, BODY_LIMITS, ClientQuota, InFlight, QuotaLimits, ResponseMemory, Rights, in_spaces},
     metrics::Metrics,
 };
 
@@ -62,20 +62,12 @@ pub struct Services {
 impl Services {
     /// What a caller may do in spaces now, for a request that reads: an unavailable store is an internal error.
     pub(crate) async fn rights(&self, caller: Option<&http::Caller>) -> Result<Rights, ApiError> {
-        let directory = self.directory().await?;
-        Ok(Rights {
-            caller: caller.map_or(lkr_spaces::Caller::Anonymous, http::Caller::in_spaces),
-            directory,
-        })
+        Ok(Rights { caller: in_spaces(caller), directory: self.directory().await? })
     }
 
     /// What a caller may do in spaces now, for a request that may be sent again if a store is unavailable.
     pub(crate) async fn rights_to_write(&self, caller: Option<&http::Caller>) -> Result<Rights, ApiError> {
-        let directory = self.spaces.directory().await?;
-        Ok(Rights {
-            caller: caller.map_or(lkr_spaces::Caller::Anonymous, http::Caller::in_spaces),
-            directory,
-        })
+        Ok(Rights { caller: in_spaces(caller), directory: self.spaces.directory().await? })
     }
 
     /// The spaces, groups and members, for a request that reads: an unavailable store is an internal error.

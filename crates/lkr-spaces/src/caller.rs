@@ -52,8 +52,9 @@ impl Caller {
         }
     }
 
-    /// Whether the caller manages every space.
-    pub(crate) const fn is_unrestricted_admin(&self) -> bool {
+    /// Whether the caller manages every space: an admin without a restricted key, or a program.
+    #[must_use]
+    pub const fn is_unrestricted_admin(&self) -> bool {
         match self {
             Self::Everything | Self::Account { is_admin: true, key: None, .. } => true,
             Self::Account { is_admin: true, key: Some(key), .. } => !key.is_restricted(),

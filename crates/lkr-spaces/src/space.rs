@@ -41,7 +41,7 @@ macro_rules! named {
 named! {
     /// Who may read a space.
     ReadPolicy {
-        /// Whoever may read at all.
+        /// All accounts, and anonymous callers unless the program demands a login.
         Everyone = "everyone",
         /// Members alone.
         Members = "members",

@@ -43,9 +43,9 @@ impl KnowledgeBase {
             return Ok(Some(of_document(document)));
         }
         let task = self.shared.catalog.latest_task_of(doc_id).await.during("read document")?;
-        if let Some(task) = task.filter(|task| task.space.as_ref().is_none_or(|space| scope.contains(space)))
-        {
-            return Ok(Some((task.space.unwrap_or_default(), task.created_by)));
+        let home = task.map(|task| (task.space.unwrap_or_default(), task.created_by));
+        if let Some(home) = home.filter(|(space, _)| scope.contains(space)) {
+            return Ok(Some(home));
         }
         // Its task may have ended, and so made it live, between the two reads.
         Ok(self.document_in(scope, doc_id).await?.map(of_document))

@@ -35,7 +35,7 @@ pub enum Access {
     Owner,
     /// Admins, and the creator of the task that the path names. Any account if there is no such task.
     TaskOwner,
-    /// Whoever may read the space that the path names.
+    /// Callers that may read the space that the path names.
     SpaceReader,
     /// Managers of the space that the path names. An API key must not be restricted at all.
     SpaceManager,

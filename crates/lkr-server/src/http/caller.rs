@@ -42,6 +42,6 @@ impl Caller {
 }
 
 /// An optional caller as the rights in spaces judge it.
-pub(super) fn in_spaces(caller: Option<&Caller>) -> lkr_spaces::Caller {
+pub(crate) fn in_spaces(caller: Option<&Caller>) -> lkr_spaces::Caller {
     caller.map_or(lkr_spaces::Caller::Anonymous, Caller::in_spaces)
 }

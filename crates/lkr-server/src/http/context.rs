@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use actix_web::{HttpRequest, http::header::HeaderName, web::Data};
-use lkr_domain::{DocId, TaskId};
+use lkr_domain::{DocId, SpaceName, TaskId};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
@@ -18,7 +18,7 @@ use super::{
     permitted_stream::StreamSubject,
     query::QueryParams,
     request_id::RequestId,
-    rights::Rights,
+    rights::{Rights, named_space},
 };
 use crate::{
     error::{ApiError, ErrorCode},
@@ -75,6 +75,22 @@ impl RequestContext {
     /// What the caller may do in spaces now, for a request that writes.
     pub(crate) async fn rights_to_write(&self, caller: Option<&Caller>) -> Result<Rights, ApiError> {
         self.services()?.rights_to_write(caller).await
+    }
+
+    /// The space with a name that a body sent, if it sent one.
+    ///
+    /// # Errors
+    /// Not found, if the caller may not read it.
+    pub(crate) async fn readable_space(
+        &self,
+        caller: &Caller,
+        name: Option<String>,
+    ) -> Result<Option<SpaceName>, ApiError> {
+        let space = name.map(named_space).transpose()?;
+        if let Some(space) = &space {
+            self.rights_to_write(Some(caller)).await?.scope(Some(std::slice::from_ref(space)))?;
+        }
+        Ok(space)
     }
 
     /// What the caller may do in spaces now.

@@ -67,12 +67,14 @@ impl Rights {
             task.kind == TaskKind::DeleteSpace
                 && self.directory.role(&self.caller, space) == Some(SpaceRole::Manager)
         };
-        self.is_admin() || self.is_own_task(task) || task.space.as_ref().is_some_and(is_manager)
+        self.caller.is_unrestricted_admin()
+            || self.is_own_task(task)
+            || task.space.as_ref().is_some_and(is_manager)
     }
 
     /// Whether the caller may cancel, retry and delete a task that it sees.
     pub(crate) fn may_change_task(&self, task: &Task) -> bool {
-        if self.is_admin() {
+        if self.caller.is_unrestricted_admin() {
             return true;
         }
         match (&task.space, task.subject.doc_id()) {
@@ -90,17 +92,6 @@ impl Rights {
 
     fn is(&self, creator: &Creator) -> bool {
         matches!(&self.caller, Caller::Account { id, .. } if creator.is(id))
-    }
-
-    /// Whether the caller is an admin and uses no restricted key.
-    pub(crate) fn is_admin(&self) -> bool {
-        match &self.caller {
-            Caller::Everything => true,
-            Caller::Anonymous => false,
-            Caller::Account { is_admin, key, .. } => {
-                *is_admin && key.as_ref().is_none_or(|key| !key.is_restricted())
-            }
-        }
     }
 }
 

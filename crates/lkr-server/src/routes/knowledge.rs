@@ -4,9 +4,7 @@ use actix_web::http::{Method, StatusCode};
 
 use crate::{
     error::{ErrorCode, KbResultExt},
-    http::{
-        Admin, ApiResponse, Endpoint, HandlerResult, Reader, RequestContext, SMALL_BODY_BYTES, named_space,
-    },
+    http::{Admin, ApiResponse, Endpoint, HandlerResult, Reader, RequestContext, SMALL_BODY_BYTES},
     openapi::{OperationDoc, ResponseShape, schema},
     wire::{
         knowledge::{Categories, CategoryItem, KnowledgeStats, ReclassifyInput},
@@ -69,10 +67,7 @@ async fn stats(reader: Reader, cx: RequestContext) -> HandlerResult {
 
 async fn reclassify(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
     let input: Option<ReclassifyInput> = cx.optional_json(SMALL_BODY_BYTES).await?;
-    let space = input.and_then(|input| input.space).map(named_space).transpose()?;
-    if let Some(space) = &space {
-        cx.rights_to_write(Some(&caller)).await?.scope(Some(std::slice::from_ref(space)))?;
-    }
+    let space = cx.readable_space(&caller, input.and_then(|input| input.space)).await?;
     let task = cx.services()?.kb.reclassify(space, &caller.creator()).await.for_write()?;
     ApiResponse::accepted(&Accepted { task_id: task.task_id, status: task.status.name() })
 }

@@ -8,9 +8,7 @@ use serde_json::{Map, json};
 
 use crate::{
     error::{ApiError, ErrorCode},
-    http::{
-        Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, cursor, named_space,
-    },
+    http::{Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, cursor},
     openapi::{OperationDoc, ResponseShape, schema},
     wire::webhooks::{DeletedWebhook, ShownWebhook, WebhookInput, WebhookItem, WebhookList},
 };
@@ -50,10 +48,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 
 async fn create(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
     let WebhookInput { url, secret, events, space } = cx.json(SMALL_BODY_BYTES).await?;
-    let space = space.map(named_space).transpose()?;
-    if let Some(space) = &space {
-        cx.rights_to_write(Some(&caller)).await?.scope(Some(std::slice::from_ref(space)))?;
-    }
+    let space = cx.readable_space(&caller, space).await?;
     let (secret, shown) = match secret {
         Some(secret) => (secret.0.into(), None),
         None => {

@@ -44,7 +44,7 @@ pub(crate) struct SpaceChangeInput {
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ReadInput {
-    /// Whoever may read at all.
+    /// All accounts, and anonymous callers unless reads need a login.
     Everyone,
     /// Members alone.
     Members,
