@@ -68,12 +68,16 @@ impl Catalog {
         Ok(Some(cosine_scale))
     }
 
-    /// Stores the factor of a model's cosines and invalidates cached answers.
+    /// Stores the factor of a model's cosines, removes the one of earlier versions and invalidates cached answers.
     pub async fn put_cosine_scale(&self, model: &str, cosine_scale: f32) -> Result<()> {
         let record = serde_json::to_vec(&CosineScaleV1 { cosine_scale });
         let record = record.map_err(|e| Error::corrupt("write cosine scale", e))?;
         let put = Write::put(key::cosine_scale(model), Expect::Any, record);
-        Ok(self.state.apply([put].into_iter().chain(Self::invalidate_cached_answers()).collect()).await?)
+        let remove = Write::delete(key::measured_spread(model), Expect::Any);
+        Ok(self
+            .state
+            .apply([put, remove].into_iter().chain(Self::invalidate_cached_answers()).collect())
+            .await?)
     }
 
     /// Records that documents may lack dense vectors or have unreferenced points.

@@ -35,6 +35,11 @@ pub(crate) fn space_generation(space: &SpaceName) -> String {
 
 /// The cosine scale of a model.
 pub(crate) fn cosine_scale(model: &str) -> String {
+    format!("cosine-scale/{}", hex(&Sha256::digest(model)))
+}
+
+/// The cosine scale that earlier versions measured on stored chunks.
+pub(crate) fn measured_spread(model: &str) -> String {
     format!("spread/{}", hex(&Sha256::digest(model)))
 }
 

@@ -193,7 +193,7 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
         }
         "unembedded" => of_document(key::UNEMBEDDED).map(RecordContent::Unembedded),
         "content-guard" | "generation" => Some(RecordContent::Standalone),
-        "spread" => is_cosine_scale(value).then_some(RecordContent::Standalone),
+        "cosine-scale" | "spread" => is_cosine_scale(value).then_some(RecordContent::Standalone),
         _ => Some(RecordContent::Unknown(record)),
     }
 }

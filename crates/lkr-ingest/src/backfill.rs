@@ -8,7 +8,7 @@ use lkr_vectors::{Condition, Filter};
 
 use crate::{
     Result,
-    calibrate::calibrate_first,
+    calibrate::calibrate,
     categorize::categorize_late,
     collections::{delete_everywhere, live_model},
     state::IngestState,
@@ -26,9 +26,9 @@ const ROUND: Duration = Duration::from_secs(60);
 
 /// Runs forever. While a task changes the model, that task does this work.
 pub(crate) async fn run(state: Arc<IngestState>) {
-    let mut unembeddable = Unembeddable::default();
+    let mut tried = Tried::default();
     loop {
-        if let Err(error) = backfill(&state, &mut unembeddable).await {
+        if let Err(error) = backfill(&state, &mut tried).await {
             tracing::warn!(%error, pause = ?RETRY_PAUSE, "cannot embed the documents that lack vectors; will retry");
             tokio::time::sleep(RETRY_PAUSE).await;
             continue;
@@ -37,28 +37,36 @@ pub(crate) async fn run(state: Arc<IngestState>) {
     }
 }
 
-/// Documents that a model cannot embed. They are tried again at the next start.
+/// What was tried with the live model since the start.
 #[derive(Debug, Default)]
-struct Unembeddable {
+struct Tried {
     model: String,
-    documents: BTreeSet<DocId>,
+    /// Documents that it cannot embed. They are tried again at the next start.
+    unembeddable: BTreeSet<DocId>,
+    is_calibrated: bool,
 }
 
-async fn backfill(state: &IngestState, unembeddable: &mut Unembeddable) -> Result<()> {
+async fn backfill(state: &IngestState, tried: &mut Tried) -> Result<()> {
     let catalog = &state.ports.catalog;
     let Some(live) = live_model(&*state.ports.vectors).await? else { return Ok(()) };
     let Some(embedder) = state.ports.embedders.embedder_of(&live) else { return Ok(()) };
-    if unembeddable.model != live {
-        *unembeddable = Unembeddable { model: live, documents: BTreeSet::new() };
+    if tried.model != live {
+        *tried = Tried { model: live, ..Tried::default() };
     }
     let mut after = None;
     while !catalog.is_reembedding().await? {
         let noted = catalog.unembedded(after, PAGE).await?;
-        let Some(last) = noted.last() else { return calibrate_first(&state.ports, &*embedder).await };
+        let Some(last) = noted.last() else {
+            if !tried.is_calibrated {
+                calibrate(&state.ports, &*embedder, state.options.batch).await?;
+                tried.is_calibrated = true;
+            }
+            return Ok(());
+        };
         after = Some(*last);
         let mut done = Vec::new();
         for doc_id in noted {
-            if unembeddable.documents.contains(&doc_id) {
+            if tried.unembeddable.contains(&doc_id) {
                 continue;
             }
             match complete(state, &*embedder, doc_id).await {
@@ -67,7 +75,7 @@ async fn backfill(state: &IngestState, unembeddable: &mut Unembeddable) -> Resul
                 // One document does not block the others.
                 Err(error) => {
                     tracing::error!(%doc_id, %error, "cannot embed a document; its words alone find it");
-                    unembeddable.documents.insert(doc_id);
+                    tried.unembeddable.insert(doc_id);
                 }
             }
         }

@@ -10,7 +10,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, stream};
 use lkr_catalog::{ActiveTask, ListFilter, Progress, ReembedResult, Stage, Task, TaskResult, TaskStatus};
 use lkr_domain::{DocId, Scope};
-use lkr_models::Embedder;
+use lkr_models::{Embedder, REFERENCE_SCALE};
 use time::OffsetDateTime;
 
 use crate::{
@@ -108,7 +108,7 @@ impl<'a> Reembedding<'a> {
         if live_model(vectors).await?.as_ref() != Some(model) {
             let log = state.collections.begin_filling(vectors, &**self.embedder).await?;
             self.fill_all().await?;
-            calibrate(&state.ports, &**self.embedder).await?;
+            calibrate(&state.ports, &**self.embedder, state.options.batch).await?;
             barrier = Some(self.fill_arrivals(&log).await?);
         }
         let decision = state.model_change.decision.lock().await;
@@ -135,7 +135,10 @@ impl<'a> Reembedding<'a> {
         let mut result = ReembedResult {
             model: profile.name.clone(),
             embedded: self.embedded,
-            cosine_scale: catalog.cosine_scale(&profile.id).await?.unwrap_or(profile.cosine_scale),
+            cosine_scale: match profile.cosine_scale {
+                Some(known) => known,
+                None => catalog.cosine_scale(&profile.id).await?.unwrap_or(REFERENCE_SCALE),
+            },
             elapsed_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
             ..ReembedResult::default()
         };

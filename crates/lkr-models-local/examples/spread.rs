@@ -24,7 +24,8 @@ async fn main() -> Result<()> {
     match spread(&vectors) {
         Some(spread) => {
             let scale = cosine_scale(spread);
-            writeln!(stdout(), "{} texts: spread {spread:.3}, scale {scale:.1}", sample.len())?;
+            let id = &embedder.profile().id;
+            writeln!(stdout(), "model {id}, {} texts: spread {spread:.3}, scale {scale:.1}", sample.len())?;
         }
         None => writeln!(stdout(), "{} texts are too few", sample.len())?,
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
-use lkr_models::{EmbedKind, Embedder, EmbedderProfile, Result};
+use lkr_models::{EmbedKind, Embedder, EmbedderProfile, REFERENCE_SCALE, Result};
 
 use crate::encoder::Encoder;
 use crate::error;
-use crate::fingerprint::fingerprint;
+use crate::fingerprint::{MINILM_ID, fingerprint};
 use crate::folder::ModelFolder;
 use crate::lane::{Encode, Lane};
 use crate::options::LocalOptions;
@@ -73,12 +73,13 @@ impl LocalEmbedder {
             queries.prefix,
             passages.prefix
         );
+        let id = fingerprint(weights.bytes(), &tokenizer, &settings);
         let profile = EmbedderProfile {
-            id: fingerprint(weights.bytes(), &tokenizer, &settings),
+            cosine_scale: options.cosine_scale.or_else(|| (id == MINILM_ID).then_some(REFERENCE_SCALE)),
+            id,
             name: folder.name,
             dims: folder.config.hidden,
             max_tokens: folder.max_tokens,
-            cosine_scale: options.cosine_scale,
         };
         let tokenizer =
             TextTokenizer::load(&folder.tokenizer, &tokenizer, folder.max_tokens, folder.lower_case)?;

@@ -4,6 +4,9 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
+/// The id of the published files of all-MiniLM-L6-v2.
+pub(crate) const MINILM_ID: &str = "d829131716d86caf9232bc4fcd3e04c3";
+
 /// The number of blocks of the weights that are read, at equal distances.
 const BLOCKS: usize = 64;
 /// The length of a block in bytes.

@@ -21,5 +21,5 @@ mod tokens;
 mod weights;
 
 pub use embedder::LocalEmbedder;
-pub use options::{LocalOptions, MINILM_COSINE_SCALE};
+pub use options::LocalOptions;
 pub use reranker::{LocalReranker, RerankOptions};

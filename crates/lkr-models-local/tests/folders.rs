@@ -174,8 +174,9 @@ fn options_override_the_folder_and_change_the_id() {
     use lkr_models::Embedder;
     let plain = open(LocalOptions::default());
     let prefixed = open(LocalOptions { passage_prefix: Some("title: ".into()), ..LocalOptions::default() });
-    let scaled = open(LocalOptions { cosine_scale: 12.0, passage_threads: 0, ..LocalOptions::default() });
+    let scaled =
+        open(LocalOptions { cosine_scale: Some(12.0), passage_threads: 0, ..LocalOptions::default() });
     assert_ne!(plain.profile().id, prefixed.profile().id);
     assert_eq!(plain.profile().id, scaled.profile().id);
-    assert_eq!(scaled.profile().cosine_scale, 12.0);
+    assert_eq!((plain.profile().cosine_scale, scaled.profile().cosine_scale), (None, Some(12.0)));
 }

@@ -66,7 +66,7 @@ async fn minilm_matches_the_reference_vectors() {
     let expected: Vec<&[f32]> = cases.iter().map(|case| case.vector.as_slice()).collect();
     let embedder = open(&dir);
     assert_eq!((embedder.profile().dims, embedder.profile().max_tokens), (384, 256));
-    assert_eq!(embedder.profile().cosine_scale, 30.5);
+    assert_eq!(embedder.profile().cosine_scale, Some(30.5));
     check(&embedder, EmbedKind::Passage, &texts, &expected).await;
     check(&embedder, EmbedKind::Query, &texts, &expected).await;
 }

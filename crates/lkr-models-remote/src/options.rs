@@ -43,8 +43,8 @@ pub struct EmbedOptions {
     pub query_prefix: String,
     /// The text that the model expects before a passage.
     pub passage_prefix: String,
-    /// The factor of `c₁ − cos` in graded ranks: see `EmbedderProfile`.
-    pub cosine_scale: f32,
+    /// The factor of `c₁ − cos` in graded ranks, if it is known: see `EmbedderProfile`.
+    pub cosine_scale: Option<f32>,
 }
 
 impl Default for EmbedOptions {
@@ -55,7 +55,7 @@ impl Default for EmbedOptions {
             batch_tokens: 16_384,
             query_prefix: String::new(),
             passage_prefix: String::new(),
-            cosine_scale: 30.5,
+            cosine_scale: None,
         }
     }
 }

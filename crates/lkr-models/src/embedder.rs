@@ -24,9 +24,9 @@ pub struct EmbedderProfile {
     pub dims: usize,
     /// The longest input in tokens; text beyond it is ignored.
     pub max_tokens: usize,
-    /// The factor of `c₁ − cos` in graded ranks; 30.5 for all-MiniLM-L6-v2. A scale measured on stored vectors takes
-    /// precedence, see [`cosine_scale`](crate::cosine_scale).
-    pub cosine_scale: f32,
+    /// The factor of `c₁ − cos` in graded ranks, if it is known; 30.5 for all-MiniLM-L6-v2. Otherwise it is measured, see
+    /// [`cosine_scale`](crate::cosine_scale()).
+    pub cosine_scale: Option<f32>,
 }
 
 /// Turns texts into unit vectors.

@@ -24,7 +24,7 @@ mod structured_answer;
 mod truncated_json;
 
 pub use adaptive_batch::{AdaptiveBatch, AdaptiveBatchOptions};
-pub use calibration::{CALIBRATION_SAMPLE, cosine_scale, spread};
+pub use calibration::{REFERENCE_SCALE, calibration_passages, cosine_scale, spread};
 pub use chat::{
     AnswerSchema, ChatAnswer, ChatMessage, ChatModel, ChatModelSource, ChatPart, ChatProfile, ChatPurpose,
     ChatRequest, ChatStream, FinishReason, Role, TokenUsage,

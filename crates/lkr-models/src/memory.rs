@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 
-use crate::{EmbedKind, Embedder, EmbedderProfile, Result};
+use crate::{EmbedKind, Embedder, EmbedderProfile, REFERENCE_SCALE, Result};
 
 const DIMS: usize = 64;
 const MAX_WORDS: usize = 512;
@@ -31,7 +31,7 @@ impl MemoryEmbedder {
             name: "hashed words".to_owned(),
             dims,
             max_tokens: MAX_WORDS,
-            cosine_scale: 30.5,
+            cosine_scale: Some(REFERENCE_SCALE),
         };
         Self { profile }
     }

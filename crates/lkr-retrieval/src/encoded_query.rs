@@ -33,9 +33,8 @@ pub(crate) struct DenseQuery {
     pub(crate) vector: Vec<f32>,
     /// The id of the model that made it.
     pub(crate) model: String,
-    /// The factor of cosine distances in graded ranks: from the model's profile until a calibrated one replaces it.
-    /// See docs/studies.md#cosine-scale.
-    pub(crate) cosine_scale: f32,
+    /// The factor of cosine distances in graded ranks, if it is known. See docs/studies.md#cosine-scale.
+    pub(crate) cosine_scale: Option<f32>,
 }
 
 /// What makes a query's dense vector.

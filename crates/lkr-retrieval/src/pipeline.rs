@@ -137,9 +137,9 @@ impl Search<'_> {
         let sparse = SparseEncoder::default().query(&self.request.query);
         let mut query = encode(&self.request.query, sparse, &self.encoder, &self.state.options).await;
         if let Some(dense) = &mut query.dense
-            && let Some(calibrated) = self.state.catalog.cosine_scale(&dense.model).await?
+            && dense.cosine_scale.is_none()
         {
-            dense.cosine_scale = calibrated;
+            dense.cosine_scale = self.state.catalog.cosine_scale(&dense.model).await?;
         }
         Ok(query)
     }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use lkr_catalog::Catalog;
 use lkr_domain::{Chunk, DocId, Layer, PointId};
+use lkr_models::REFERENCE_SCALE;
 use lkr_vectors::{ErrorKind, Point, VectorStore};
 
 use crate::{
@@ -216,7 +217,12 @@ impl Round<'_> {
     fn fusion_params(&self) -> FusionParams {
         FusionParams {
             fusion: self.request.fusion,
-            cosine_scale: self.query.dense.as_ref().map_or(0.0, |dense| dense.cosine_scale),
+            cosine_scale: self
+                .query
+                .dense
+                .as_ref()
+                .and_then(|dense| dense.cosine_scale)
+                .unwrap_or(REFERENCE_SCALE),
         }
     }
 }

@@ -38,7 +38,7 @@ impl WordEmbedder {
             name: id.to_owned(),
             dims: DIMS,
             max_tokens: 256,
-            cosine_scale: 30.5,
+            cosine_scale: Some(30.5),
         };
         Arc::new(Self { profile, fails: AtomicBool::new(false) })
     }

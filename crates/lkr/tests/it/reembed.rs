@@ -237,6 +237,44 @@ async fn later_reembedding_replaces_the_unfinished_one() {
 }
 
 #[tokio::test]
+async fn lesson_37_cosine_scale_does_not_depend_on_the_documents() {
+    let scale = async |texts: &[&str]| {
+        let stores = TestStores::default();
+        let kb =
+            open(&stores, &SaltedEmbedder::of("narrow", 1_000, MemoryEmbedder::with_dims(96), 3.0)).await;
+        for text in texts {
+            kb.add(document(text, 60)).await.unwrap();
+        }
+        let catalog = Catalog::new(Arc::clone(&stores.state));
+        wait_until("the model is calibrated", async || {
+            catalog.cosine_scale("narrow").await.unwrap().is_some()
+        })
+        .await;
+        catalog.cosine_scale("narrow").await.unwrap().unwrap()
+    };
+    let of_nothing = scale(&[]).await;
+    assert!(of_nothing > 2.0 * 30.5, "{of_nothing}");
+    assert_eq!(of_nothing, scale(&["granite", "basalt"]).await);
+}
+
+#[tokio::test]
+async fn model_that_refuses_the_calibration_has_the_reference_scale() {
+    let stores = TestStores::default();
+    let kb = open(&stores, &SaltedEmbedder::unlimited("first")).await;
+    kb.add(document("granite", 60)).await.unwrap();
+    let narrow = SaltedEmbedder::of("narrow", 1_000, MemoryEmbedder::with_dims(96), 3.0);
+    // A word of the calibration passages that is in no document of this test.
+    *narrow.refused_word.lock().unwrap() = Some("Readability");
+    let task = set_embedder(&kb, &narrow).await.unwrap();
+    let Some(TaskResult::Reembedded(result)) = wait_for_task(&kb, task.task_id).await.result else {
+        panic!()
+    };
+    assert_eq!((result.cosine_scale, result.left_out), (30.5, 0));
+    assert_eq!(Catalog::new(Arc::clone(&stores.state)).cosine_scale("narrow").await.unwrap(), None);
+    assert_eq!(results(&kb, "granite").await[0].title, "granite");
+}
+
+#[tokio::test]
 async fn cosine_scale_of_a_narrow_model_is_larger_and_stored() {
     let stores = TestStores::default();
     let kb = open(&stores, &SaltedEmbedder::unlimited("first")).await;

@@ -23,7 +23,8 @@ use crate::common::{TestStores, document, wait_until};
 pub(crate) struct SaltedEmbedder {
     pub(crate) profile: EmbedderProfile,
     pub(crate) inner: MemoryEmbedder,
-    /// The length of a component that all vectors share, beside their own part of length 1.
+    /// The length of a component that all vectors share, beside their own part of length 1. With one, the scale of the
+    /// cosines is unknown.
     pub(crate) common_length: f32,
     /// The number of calls for passages that succeed.
     pub(crate) permits: Semaphore,
@@ -44,7 +45,11 @@ impl SaltedEmbedder {
     }
 
     pub(crate) fn of(id: &str, permits: usize, inner: MemoryEmbedder, common_length: f32) -> Arc<Self> {
-        let profile = EmbedderProfile { id: id.to_owned(), name: id.to_owned(), ..inner.profile().clone() };
+        let mut profile =
+            EmbedderProfile { id: id.to_owned(), name: id.to_owned(), ..inner.profile().clone() };
+        if common_length > 0.0 {
+            profile.cosine_scale = None;
+        }
         Arc::new(Self {
             profile,
             inner,
