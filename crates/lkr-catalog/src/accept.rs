@@ -10,7 +10,8 @@ use time::OffsetDateTime;
 
 use crate::{
     Catalog, CorpusSlot, DocumentState, Error, FailureReason, ModelName, Progress, Result, Stage, Task,
-    TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, key, task_record::write_task,
+    TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, key, task_index,
+    task_record::write_task,
 };
 
 /// A task to be accepted.
@@ -112,6 +113,7 @@ impl Catalog {
     /// The writes that record a task, and cancel the unfinished task of the same subject.
     fn accept_writes(&self, task: &Task, unfinished: Option<&UnfinishedTask>) -> Result<Vec<Write>> {
         let mut writes = vec![Write::put(key::task(task.task_id), Expect::Absent, write_task(task)?)];
+        writes.extend(task_index::put(task));
         // From this step on, the task's record refers to the original.
         if let (Some(doc_id), Some(original)) = (task.subject.doc_id(), &task.input.original) {
             writes.push(Write::delete(key::upload(doc_id, &original.path), Expect::Any));

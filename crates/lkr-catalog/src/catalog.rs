@@ -72,6 +72,12 @@ impl Catalog {
         record.map(|record| read_task(&record)).transpose()
     }
 
+    /// Those of several tasks that exist, in the order of `ids`.
+    pub(crate) async fn tasks_with(&self, ids: &[TaskId]) -> Result<Vec<Task>> {
+        let keys: Vec<_> = ids.iter().map(|&id| key::task(id)).collect();
+        self.state.get_many(&keys).await?.iter().flatten().map(read_task).collect()
+    }
+
     /// The writes that invalidate all cached answers, for changes to something else than documents that searches depend
     /// on.
     #[must_use]

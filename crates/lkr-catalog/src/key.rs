@@ -87,6 +87,18 @@ pub(crate) fn space_document(space: &SpaceName, id: DocId) -> String {
     format!("{SPACE_DOCUMENTS}{space}/{id}")
 }
 
+pub(crate) const TASK_ENTRIES: &str = "task-in/";
+
+/// The prefix of the entries of the tasks that were accepted in a space.
+pub(crate) fn tasks_in_space(space: &SpaceName) -> String {
+    format!("{TASK_ENTRIES}space/{space}/")
+}
+
+/// The prefix of the entries of the tasks that an account asked for.
+pub(crate) fn tasks_of_account(account: &str) -> String {
+    format!("{TASK_ENTRIES}account/{}/", hex(&Sha256::digest(account)))
+}
+
 pub(crate) fn space_documents(space: &SpaceName) -> String {
     format!("{SPACE_DOCUMENTS}{space}/")
 }

@@ -15,6 +15,7 @@ mod garbage;
 mod key;
 mod limits;
 mod listing;
+mod newest_first;
 mod original_path;
 mod originals;
 mod outbox;
@@ -28,6 +29,7 @@ mod stats;
 mod tags;
 mod task;
 mod task_failure;
+mod task_index;
 mod task_record;
 mod task_result;
 mod task_status;
@@ -60,6 +62,7 @@ pub use stats::{Stats, UNCATEGORIZED};
 pub use tags::{metadata_tag, tag, tags_of};
 pub use task::{CorpusSlot, ModelName, Task, TaskInput, TaskKind, TaskSubject};
 pub use task_failure::{FailureReason, TaskFailure};
+pub use task_index::TaskLists;
 pub use task_result::{
     DeleteResult, DocumentResult, Duplicate, EvaluateResult, ModelUsage, ReclassifyResult, ReembedResult,
     SearchQuality, TaskResult,
@@ -68,4 +71,4 @@ pub use task_status::{Progress, Stage, TaskStatus};
 pub use text_index::{UniqueText, text_digest};
 pub use texts::{ContentDigests, ExtractedText, Texts};
 pub use uploads::Upload;
-pub use version::STORE_VERSION;
+pub use version::{FIRST_WITH_SPACES, STORE_VERSION};

@@ -4,7 +4,7 @@ use lkr_domain::{DocId, Document, FilterExpr, Scope, SpaceName, TaskId};
 use lkr_state::ScanOrder;
 
 use crate::{
-    Catalog, Error, Result, Task, catalog::read_document, key, space_index::SpaceDocuments,
+    Catalog, Error, Result, Task, TaskLists, catalog::read_document, key, newest_first::NewestFirst,
     task_record::read_task,
 };
 
@@ -72,7 +72,7 @@ impl Catalog {
         after: Option<DocId>,
         limit: usize,
     ) -> Result<Page<Document, DocId>> {
-        let mut entries = SpaceDocuments::new(self, spaces, after);
+        let mut entries = NewestFirst::new(self, spaces.iter().map(key::space_documents), after);
         let mut items: Vec<Document> = Vec::new();
         loop {
             let batch = entries.next_batch().await?;
@@ -81,9 +81,6 @@ impl Catalog {
             }
             let documents = self.documents(&batch).await?.into_iter().flatten();
             for document in documents.filter(|document| spaces.contains(&document.space) && keep(document)) {
-                if items.last().is_some_and(|last| last.doc_id == document.doc_id) {
-                    continue;
-                }
                 if items.len() == limit {
                     return Ok(Page { next: items.last().map(|last| last.doc_id), items });
                 }
@@ -110,13 +107,18 @@ impl Catalog {
         }
     }
 
-    /// The tasks that `keep` accepts, the newest first, beyond `after`. Every page but the last has `limit` items.
+    /// The tasks of `lists` that `keep` accepts, the newest first, beyond `after`. Every page but the last has `limit`
+    /// items.
     pub async fn tasks(
         &self,
+        lists: &TaskLists,
         keep: impl Fn(&Task) -> bool,
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<Page<Task, TaskId>> {
+        if let Some(prefixes) = lists.prefixes() {
+            return self.indexed_tasks(prefixes, keep, after, limit).await;
+        }
         let after = after.map(key::task);
         let decode = |_: &str, record: &_| read_task(record);
         let page = self.page(key::TASKS, after, limit, decode, keep).await?;

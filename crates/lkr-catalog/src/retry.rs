@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use crate::{
     Catalog, DocumentState, Error, ErrorKind, Progress, Result, Stage, Task, TaskStatus, TaskSubject,
     garbage::discard_failed_attempt,
-    key,
+    key, task_index,
     task_record::{read_task, write_task},
 };
 
@@ -81,6 +81,7 @@ impl Catalog {
             Write::delete(key::task(task.task_id), Expect::Version(version)),
             Write::delete(key::task_input(task.task_id), Expect::Any),
         ];
+        writes.extend(task_index::delete(task));
         if let (TaskStatus::Failed, TaskSubject::Document(doc_id)) = (task.status, task.subject) {
             let state = self.document_state(doc_id).await?;
             let attempts = state.failed_attempts.iter().filter(|attempt| attempt.task_id == task.task_id);

@@ -45,6 +45,8 @@ pub enum RecordContent {
     Simhash(DocId, u64),
     /// The entry of a document in the index of its space.
     SpaceEntry(SpaceName, DocId),
+    /// The entry of a task in an index.
+    TaskEntry(TaskId),
     /// The target of an account's upserts.
     Upsert(DocId),
     /// The tasks of an idempotency key.
@@ -179,6 +181,7 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
             let (space, doc_id) = space_index::parse_key(key)?;
             Some(RecordContent::SpaceEntry(space, doc_id))
         }
+        "task-in" => Some(RecordContent::TaskEntry(rest.rsplit('/').next()?.parse().ok()?)),
         "upsert" => Some(RecordContent::Upsert(text()?.parse().ok()?)),
         "idempotency" => {
             let IdempotencyRecordV1 { tasks } = serde_json::from_slice(value).ok()?;

@@ -1,15 +1,10 @@
 //! The index of live documents by space. Listings and statistics of some spaces read their entries alone, so what other
 //! spaces contain costs them nothing.
 
-use std::collections::VecDeque;
-
 use lkr_domain::{Counts, DocId, Document, Scope, SpaceName};
 use lkr_state::{Expect, Record, ScanOrder, Write};
 
 use crate::{Catalog, Error, Result, key};
-
-/// The number of entries that are read at a time.
-const BATCH: usize = 100;
 
 /// What statistics need of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,70 +42,6 @@ pub(crate) fn decode(value: &[u8]) -> Option<SpaceEntry> {
 pub(crate) fn parse_key(key: &str) -> Option<(SpaceName, DocId)> {
     let (space, doc_id) = key.strip_prefix(key::SPACE_DOCUMENTS)?.split_once('/')?;
     Some((SpaceName::new(space)?, doc_id.parse().ok()?))
-}
-
-/// The documents of several spaces, the newest first.
-pub(crate) struct SpaceDocuments<'a> {
-    catalog: &'a Catalog,
-    spaces: Vec<SpaceCursor>,
-}
-
-/// The documents of one space that were read and not returned yet.
-struct SpaceCursor {
-    prefix: String,
-    read: VecDeque<DocId>,
-    /// The key of the last entry that was read.
-    after: Option<String>,
-    is_at_end: bool,
-}
-
-impl<'a> SpaceDocuments<'a> {
-    /// The documents beyond `after`.
-    pub(crate) fn new<'s>(
-        catalog: &'a Catalog,
-        spaces: impl IntoIterator<Item = &'s SpaceName>,
-        after: Option<DocId>,
-    ) -> Self {
-        let cursor = |space: &SpaceName| SpaceCursor {
-            prefix: key::space_documents(space),
-            read: VecDeque::new(),
-            after: after.map(|after| key::space_document(space, after)),
-            is_at_end: false,
-        };
-        Self { catalog, spaces: spaces.into_iter().map(cursor).collect() }
-    }
-
-    /// The next documents, at most 100; none at the end.
-    pub(crate) async fn next_batch(&mut self) -> Result<Vec<DocId>> {
-        let mut batch = Vec::with_capacity(BATCH);
-        while batch.len() < BATCH {
-            for space in &mut self.spaces {
-                space.fill(self.catalog).await?;
-            }
-            let newest = self.spaces.iter_mut().max_by_key(|space| space.read.front().copied());
-            let Some(doc_id) = newest.and_then(|space| space.read.pop_front()) else { break };
-            batch.push(doc_id);
-        }
-        Ok(batch)
-    }
-}
-
-impl SpaceCursor {
-    /// Reads more entries if none is left.
-    async fn fill(&mut self, catalog: &Catalog) -> Result<()> {
-        if self.is_at_end || !self.read.is_empty() {
-            return Ok(());
-        }
-        let order = ScanOrder::Descending;
-        let records = catalog.state.scan(&self.prefix, self.after.as_deref(), order, BATCH).await?;
-        self.is_at_end = records.len() < BATCH;
-        for (key, _) in &records {
-            let doc_id = key.strip_prefix(&self.prefix).unwrap_or_default().parse();
-            self.read.push_back(doc_id.map_err(|e| Error::corrupt("read space index", e))?);
-        }
-        self.after = records.into_iter().next_back().map(|(key, _)| key);
-        Ok(())
-    }
 }
 
 impl Catalog {

@@ -4,12 +4,19 @@ use lkr_domain::{Document, Fingerprint};
 use lkr_state::{Expect, Record, StateStoreExt, Write};
 
 use crate::{
-    Catalog, Error, ErrorKind, Result, Stored, catalog::read_document, document, finish::reindex, key,
-    space_index,
+    Catalog, Error, ErrorKind, Result, Stored, TaskLists, catalog::read_document, document, finish::reindex,
+    key, space_index, task_index,
 };
 
-/// The version that this release writes. Version 1 had no replacements and no fingerprints, version 2 no spaces.
-pub const STORE_VERSION: u64 = 3;
+/// The version that this release writes. Version 1 had no replacements and no fingerprints, version 2 no
+/// spaces, version 3 no indexes of tasks.
+pub const STORE_VERSION: u64 = 4;
+
+/// The number of records that are indexed at a time.
+const PAGE: usize = 500;
+
+/// The first version whose points have their space and other fields of documents as tags.
+pub const FIRST_WITH_SPACES: u64 = 3;
 
 /// The first version whose documents have fingerprints.
 const FIRST_WITH_FINGERPRINTS: u64 = 2;
@@ -39,6 +46,7 @@ impl Catalog {
         }
         // Adding the entries again after a crash changes nothing.
         self.index_spaces().await?;
+        self.index_tasks().await?;
         let expect = record.map_or(Expect::Absent, |record| Expect::Version(record.version));
         let mut writes = vec![Write::put(key::VERSION, expect, STORE_VERSION.to_string())];
         if found < FIRST_WITH_FINGERPRINTS {
@@ -50,7 +58,6 @@ impl Catalog {
 
     /// Adds all live documents to the index of spaces, which version 2 lacks.
     async fn index_spaces(&self) -> Result<()> {
-        const PAGE: usize = 500;
         let mut after = None;
         loop {
             let page = self.stored_documents(after, PAGE).await?;
@@ -61,6 +68,22 @@ impl Catalog {
             match page.last() {
                 Some(last) if page.len() == PAGE => after = Some(last.value.doc_id),
                 _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Adds all tasks to their indexes, which version 3 lacks.
+    async fn index_tasks(&self) -> Result<()> {
+        let mut after = None;
+        loop {
+            let page = self.tasks(&TaskLists::All, |_| true, after, PAGE).await?;
+            let entries: Vec<Write> = page.items.iter().flat_map(task_index::put).collect();
+            if !entries.is_empty() {
+                self.state.apply(entries).await?;
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
             }
         }
     }

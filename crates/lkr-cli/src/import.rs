@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use lkr::{
     Dedup, KnowledgeBase, ListFilter, Metadata, NewDocument, NewFile, Scope, Submission, Task, TaskId,
+    TaskLists,
     files::{FilePlugins, FileReader, FileSource, extracted_text},
     stem_and_suffix,
 };
@@ -49,6 +50,23 @@ pub(crate) async fn import_collection(
 pub(crate) async fn import_missing(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
     let stored = sources(kb).await?;
     ingest_missing(kb, inputs, &stored, ImportAs::Texts).await
+}
+
+/// Ingests the documents whose sources are not stored yet, all by the same submission.
+pub(crate) async fn import_new(
+    kb: &KnowledgeBase,
+    documents: Vec<NewDocument>,
+    submission: &Submission,
+) -> Result<()> {
+    let stored = sources(kb).await?;
+    let mut tasks = Vec::new();
+    for document in documents.into_iter().filter(|document| !stored.contains(&document.source)) {
+        tasks.push(kb.submit(document, submission.clone()).await?);
+    }
+    for task in &tasks {
+        wait_for(kb, task).await?;
+    }
+    Ok(())
 }
 
 async fn ingest_missing(
@@ -94,7 +112,8 @@ async fn submit_file(kb: &KnowledgeBase, reader: &FileReader, input: Input) -> R
     Ok(kb.submit_file(file, with_duplicates()).await?)
 }
 
-fn with_duplicates() -> Submission {
+/// A submission that also accepts duplicates.
+pub(crate) fn with_duplicates() -> Submission {
     Submission { dedup: Dedup::None, ..Submission::default() }
 }
 
@@ -125,7 +144,7 @@ async fn sources(kb: &KnowledgeBase) -> Result<HashSet<String>> {
 }
 
 async fn is_busy(kb: &KnowledgeBase) -> Result<bool> {
-    Ok(!kb.tasks(|task| !task.status.has_ended(), None, 1).await?.items.is_empty())
+    Ok(!kb.tasks(&TaskLists::All, |task| !task.status.has_ended(), None, 1).await?.items.is_empty())
 }
 
 async fn wait_for(kb: &KnowledgeBase, task: &Task) -> Result<()> {

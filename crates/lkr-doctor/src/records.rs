@@ -1,6 +1,6 @@
 //! Checks every record, and that what it refers to exists.
 
-use lkr_catalog::{RecordContent, ScannedRecord, Task, TaskStatus, text_digest};
+use lkr_catalog::{Catalog, RecordContent, ScannedRecord, Task, TaskStatus, text_digest};
 use lkr_domain::{DocId, Document, Fingerprint, TaskId};
 
 use crate::{checker::Checker, repair::RepairAction};
@@ -60,6 +60,7 @@ impl Checker<'_> {
             RecordContent::SpaceEntry(space, doc_id) => {
                 self.is_live_with(*doc_id, |document| document.space == *space).await
             }
+            RecordContent::TaskEntry(task_id) => self.is_entry_of(&key, *task_id).await,
             RecordContent::Unknown(record) => {
                 let is_readable = self.ports.readers.iter().find_map(|read| read(&key, &record.value));
                 if is_readable == Some(false) {
@@ -104,17 +105,26 @@ impl Checker<'_> {
         self.ports.catalog.task(task_id).await.map_or_else(|_| self.assume_valid(), |task| task.is_some())
     }
 
+    async fn is_entry_of(&self, key: &str, task_id: TaskId) -> bool {
+        let Ok(task) = self.ports.catalog.task(task_id).await else { return self.assume_valid() };
+        task.is_some_and(|task| Catalog::is_entry_of(key, &task))
+    }
+
     async fn has_failed(&self, task_id: TaskId) -> bool {
         let Ok(task) = self.ports.catalog.task(task_id).await else { return self.assume_valid() };
         task.is_some_and(|task| task.status == TaskStatus::Failed)
     }
 
     async fn check_task(&mut self, task: &Task) {
+        let (task_id, title) =
+            (task.task_id, Some(task.input.title.as_str()).filter(|title| !title.is_empty()));
+        if self.ports.catalog.is_task_indexed(task).await.is_ok_and(|is_indexed| !is_indexed) {
+            let what = format!("task {task_id} is missing in the lists of its space and account");
+            self.report_finding(what, title, RepairAction::IndexTask(Box::new(task.clone()))).await;
+        }
         if task.status.has_ended() {
             return;
         }
-        let (task_id, title) =
-            (task.task_id, Some(task.input.title.as_str()).filter(|title| !title.is_empty()));
         let active = self.ports.catalog.active(task.subject).await.ok().flatten();
         if active.is_none_or(|active| active.task_id != task_id) {
             let what = format!("task {task_id} has not ended, but is not queued");

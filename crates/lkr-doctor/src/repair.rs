@@ -24,6 +24,8 @@ pub enum RepairAction {
     MoveRecordAside(ScannedRecord),
     /// Adds the document to the text indexes.
     AddToTextIndexes(Box<Document>),
+    /// Adds the task to the lists of its space and account.
+    IndexTask(Box<Task>),
     /// Stores this fingerprint of the document.
     Fingerprint(Box<Document>, Fingerprint),
     /// Sets the tags of the document's points from its record.
@@ -53,6 +55,7 @@ impl RepairAction {
             Self::DeleteRecord(_) => "the record is deleted",
             Self::MoveRecordAside(_) => "the record is moved aside",
             Self::AddToTextIndexes(_) => "the document is added to the text indexes",
+            Self::IndexTask(_) => "the task is added to the lists",
             Self::Fingerprint(..) => "the fingerprint is computed again",
             Self::SetTags(_) => "the tags are set from the record",
             Self::Reingest(..) => "the document is ingested again from its text",
@@ -87,6 +90,7 @@ impl RepairAction {
                 catalog.delete_if_unchanged(scanned).await?;
             }
             Self::AddToTextIndexes(document) => catalog.index_document(document).await?,
+            Self::IndexTask(task) => catalog.index_task(task).await?,
             Self::Fingerprint(document, fingerprint) => {
                 if let Some(stored) = catalog.document(document.doc_id).await? {
                     catalog.fingerprint(&stored, fingerprint.clone()).await?;

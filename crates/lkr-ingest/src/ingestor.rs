@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use lkr_catalog::{Catalog, Deleted, DocumentChange, Idempotency, STORE_VERSION, Task};
+use lkr_catalog::{Catalog, Deleted, DocumentChange, FIRST_WITH_SPACES, Idempotency, STORE_VERSION, Task};
 use lkr_domain::{Creator, DocId, Document, NewDocument, SpaceName, TaskId};
 use lkr_models::EmbedderProfile;
 use lkr_state::Write;
@@ -35,7 +35,7 @@ impl Ingestor {
     /// # Errors
     /// `Refused` if the store is of a later version.
     pub async fn open(ports: Ports, options: IngestOptions) -> Result<Self> {
-        if ports.catalog.version().await? < STORE_VERSION {
+        if ports.catalog.version().await? < FIRST_WITH_SPACES {
             // Before the version is raised, so that a crash in between repeats it.
             refresh_tags(&ports).await?;
         }

@@ -3,7 +3,9 @@ use std::{
     time::Duration,
 };
 
-use lkr_catalog::{Catalog, FailureReason, Originals, Page, Stats, Task, TaskFailure, TaskStatus, Texts};
+use lkr_catalog::{
+    Catalog, FailureReason, Originals, Page, Stats, Task, TaskFailure, TaskLists, TaskStatus, Texts,
+};
 use lkr_domain::{Counts, Creator, DocId, Document, Scope, SpaceName, TaskId};
 use lkr_ingest::{DocumentChange, Ingestor, Workers};
 use lkr_models::{Embedder, Reranker};
@@ -82,14 +84,15 @@ impl KnowledgeBase {
         self.shared.catalog.task(task_id).await.during("read task")
     }
 
-    /// Lists the tasks that `keep` accepts, newest first, starting after `after`.
+    /// Lists the tasks of `lists` that `keep` accepts, newest first, starting after `after`.
     pub async fn tasks(
         &self,
+        lists: &TaskLists,
         keep: impl Fn(&Task) -> bool,
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<Page<Task, TaskId>> {
-        self.shared.catalog.tasks(keep, after, limit).await.during("list tasks")
+        self.shared.catalog.tasks(lists, keep, after, limit).await.during("list tasks")
     }
 
     /// Deletes a document and returns the number of its live points; zeros if it is unknown or unfinished. The task of

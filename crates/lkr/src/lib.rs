@@ -39,8 +39,8 @@ pub use lkr_catalog::{
     Catalog, DeleteResult, DocumentResult, Duplicate, EvaluateResult, ExtractedText, FailureReason,
     Idempotency, LimitExceeded, ListFilter, ModelName, ModelUsage, NodeRecord, Page, Progress,
     ReclassifyResult, ReembedResult, SearchQuality, Stage, Stats, StoredOriginal, Task, TaskFailure,
-    TaskInput, TaskKind, TaskResult, TaskStatus, TaskSubject, UNCATEGORIZED, check_line, check_properties,
-    check_text, stored_name,
+    TaskInput, TaskKind, TaskLists, TaskResult, TaskStatus, TaskSubject, UNCATEGORIZED, check_line,
+    check_properties, check_text, stored_name,
 };
 pub use lkr_domain::*;
 /// Ranking measures and gold sets.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lkr::{Creator, Scope, SpaceName, Task, TaskKind};
+use lkr::{Creator, Scope, SpaceName, Task, TaskKind, TaskLists};
 use lkr_spaces::{Caller, Directory, SpaceRole, WriteAccess};
 
 use crate::error::{ApiError, ErrorCode};
@@ -63,13 +63,38 @@ impl Rights {
             let space = task.space.clone().unwrap_or_default();
             return self.may_read(&space) || self.is_own_task(task);
         }
-        let is_manager = |space: &SpaceName| {
-            task.kind == TaskKind::DeleteSpace
-                && self.directory.role(&self.caller, space) == Some(SpaceRole::Manager)
-        };
+        let is_manager = |space: &SpaceName| task.kind == TaskKind::DeleteSpace && self.is_manager(space);
         self.caller.is_unrestricted_admin()
             || self.is_own_task(task)
             || task.space.as_ref().is_some_and(is_manager)
+    }
+
+    /// The lists that contain every task that the caller sees, of the named spaces or of all.
+    pub(crate) fn task_lists(&self, named: Option<&Scope>) -> TaskLists {
+        if let Some(Scope::Spaces(spaces)) = named {
+            return TaskLists::Of { spaces: spaces.clone(), account: None };
+        }
+        let Scope::Spaces(mut spaces) = self.readable() else { return TaskLists::All };
+        if self.caller.is_unrestricted_admin() {
+            return TaskLists::All;
+        }
+        // Spaces that are being deleted are unreadable, but their managers see the task that deletes them.
+        let managed = self.directory.spaces().map(|space| &space.name);
+        spaces.extend(managed.filter(|space| self.is_manager(space)).cloned());
+        let account = match &self.caller {
+            Caller::Account { id, .. } if !self.is_limited() => Some(id.clone()),
+            _ => None,
+        };
+        TaskLists::Of { spaces, account }
+    }
+
+    fn is_manager(&self, space: &SpaceName) -> bool {
+        self.directory.role(&self.caller, space) == Some(SpaceRole::Manager)
+    }
+
+    /// Whether the caller is a key that is limited to spaces.
+    fn is_limited(&self) -> bool {
+        matches!(&self.caller, Caller::Account { key: Some(key), .. } if key.spaces.is_some())
     }
 
     /// Whether the caller may cancel, retry and delete a task that it sees.
@@ -85,9 +110,7 @@ impl Rights {
 
     /// Whether the caller created a task. A key that is limited to spaces sees no task for that.
     fn is_own_task(&self, task: &Task) -> bool {
-        let is_limited =
-            matches!(&self.caller, Caller::Account { key: Some(key), .. } if key.spaces.is_some());
-        !is_limited && self.is(&task.created_by)
+        !self.is_limited() && self.is(&task.created_by)
     }
 
     fn is(&self, creator: &Creator) -> bool {

@@ -3,11 +3,11 @@
 use std::{fs, path::Path, sync::Arc};
 
 use lkr::{
-    DocId, ErrorKind, Folders, KnowledgeBase, Layer, PointId, Scope, SpaceName,
+    DocId, ErrorKind, Folders, KnowledgeBase, Layer, PointId, Scope, SpaceName, TaskId,
     doctor::{DoctorOptions, RepairOutcome, examine},
     ports::{
         object_store::local::LocalFileSystem,
-        state::{Expect, StateStore, TaskQueue, Write},
+        state::{Expect, ScanOrder, StateStore, TaskQueue, Write},
         vectors::{Collection, CollectionSpec, Include, Tags, VectorStore},
     },
 };
@@ -122,6 +122,10 @@ async fn text_indexes_and_lost_tasks_are_repaired() {
         ])
         .await
         .unwrap();
+    let entries = store.state().scan("task-in/", None, ScanOrder::Ascending, 1).await.unwrap();
+    let entry = Write::delete(entries[0].0.clone(), Expect::Any);
+    let orphan = Write::put(format!("task-in/space/default/{}", TaskId::new()), Expect::Any, "");
+    store.state().apply(vec![entry, orphan]).await.unwrap();
     // A task that is not queued, with the text of the first document.
     let input = TaskInput { revision: first.revision + 1, ..TaskInput::default() };
     let task = Task::replace(first.doc_id, SpaceName::default(), first.created_by.clone(), input);
@@ -149,6 +153,8 @@ async fn text_indexes_and_lost_tasks_are_repaired() {
     drop(store);
     let findings = closed.findings().await.join("\n");
     assert!(findings.contains("is not in the indexes"), "{findings}");
+    assert!(findings.contains("is missing in the lists of its space and account"), "{findings}");
+    assert!(findings.contains("refers to data that does not exist"), "{findings}");
     closed.assert_repairs("has not ended, but is not queued").await;
 }
 

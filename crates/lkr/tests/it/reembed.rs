@@ -10,7 +10,7 @@ use std::{
 
 use lkr::{
     Catalog, DocumentChange, KnowledgeBase, Layer, NewDocument, Scope, SearchRequest, SearchResult, Stage,
-    Submission, TaskKind, TaskResult, TaskStatus,
+    Submission, TaskKind, TaskLists, TaskResult, TaskStatus,
 };
 use lkr_models::MemoryEmbedder;
 use lkr_vectors::{Condition, Filter};
@@ -189,7 +189,7 @@ async fn cancelled_reembedding_leaves_nothing_and_starts_only_on_request() {
         second.permits.add_permits(1_000);
         let kb = open(&stores, &second).await;
         assert_eq!(live_model(&kb).await, "first");
-        let tasks = kb.tasks(|_| true, None, 100).await.unwrap().items;
+        let tasks = kb.tasks(&TaskLists::All, |_| true, None, 100).await.unwrap().items;
         assert_eq!(tasks.iter().filter(|task| task.kind == TaskKind::Reembed).count(), 1);
         kb.add_embedder(SaltedEmbedder::unlimited("first"));
         assert_eq!(results(&kb, "marl").await, before, "the old model is used if it is available");

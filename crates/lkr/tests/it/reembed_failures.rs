@@ -9,7 +9,8 @@ use std::{
 };
 
 use lkr::{
-    Catalog, Document, IngestOptions, KnowledgeBase, Layer, SearchRequest, Stage, TaskResult, TaskStatus,
+    Catalog, Document, IngestOptions, KnowledgeBase, Layer, SearchRequest, Stage, TaskLists, TaskResult,
+    TaskStatus,
 };
 use lkr_state::{FailingState, StateStore};
 use lkr_vectors::{FailingVectors, Filter, Include, VectorStore};
@@ -197,7 +198,12 @@ async fn kill_between_any_two_writes_of_reembedding_loses_nothing() {
         let kb = open(&stores, &second).await;
         wait_until("searches use the new model", async || live_model(&kb).await == "second").await;
         wait_until("every task ended", async || {
-            kb.tasks(|_| true, None, 100).await.unwrap().items.iter().all(|task| task.status.has_ended())
+            kb.tasks(&TaskLists::All, |_| true, None, 100)
+                .await
+                .unwrap()
+                .items
+                .iter()
+                .all(|task| task.status.has_ended())
         })
         .await;
         assert_eq!(results(&kb, "marl").await[0].doc_id, documents[1].doc_id);

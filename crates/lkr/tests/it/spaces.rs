@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lkr::{
-    Dedup, DocId, DocumentChange, ErrorKind, KnowledgeBase, ListFilter, Scope, SearchRequest, SearchResponse,
-    SpaceName, Submission, Task, TaskKind, TaskStatus, Upsert,
+    Creator, Dedup, DocId, DocumentChange, ErrorKind, KnowledgeBase, ListFilter, Scope, SearchRequest,
+    SearchResponse, SpaceName, Submission, Task, TaskId, TaskKind, TaskLists, TaskStatus, Upsert,
     spaces::{Caller, NewSpace, ReadPolicy, WritePolicy},
 };
 
@@ -276,4 +276,64 @@ async fn deleted_space_leaves_nothing_and_its_name_is_never_used_again() {
     assert_eq!(again.kind(), ErrorKind::NotFound);
     let default = kb.delete_space(&SpaceName::default(), &"eva".into(), Vec::new()).await.unwrap_err();
     assert_eq!(default.kind(), ErrorKind::Conflict);
+}
+
+/// The lists of spaces and accounts, merged and paged, contain what a scan of all tasks selects.
+#[tokio::test]
+async fn task_lists_contain_the_tasks_of_their_spaces_and_account() {
+    let kb = open(&TestStores::default()).await;
+    let (spaces, accounts) = (["default", "legal", "secret"], ["", "ada", "bob"]);
+    let mut tasks = Vec::new();
+    for n in 0..150 {
+        let created_by = Creator { name: "a name".to_owned(), id: accounts[n * 5 % 7 % 3].to_owned() };
+        let space = space(spaces[n * 3 % 11 % 3]);
+        let submission = Submission { space, ..Submission::by(created_by) };
+        tasks.push(kb.submit(document(&format!("stone{n}"), 1), submission).await.unwrap());
+    }
+    for task in &tasks {
+        wait_for_task(&kb, task.task_id).await;
+    }
+    // What is forgotten is in no list.
+    for task in tasks.iter().step_by(7) {
+        kb.delete_task(task.task_id).await.unwrap().unwrap();
+    }
+    for names in [&[][..], &["legal"], &["default", "secret"]] {
+        for account in [None, Some(""), Some("ada"), Some("nobody")] {
+            let of = TaskLists::Of {
+                spaces: names.iter().map(|name| space(name)).collect(),
+                account: account.map(str::to_owned),
+            };
+            let is_in = |task: &Task| {
+                task.space.as_ref().is_some_and(|space| names.contains(&space.as_str()))
+                    || account.is_some_and(|account| task.created_by.is(account))
+            };
+            for limit in [1, 7, 200] {
+                let expected = task_ids(&kb, &TaskLists::All, is_in, limit).await;
+                assert_eq!(task_ids(&kb, &of, |_| true, limit).await, expected, "{of:?} {limit}");
+                let is_odd = |task: &Task| task.task_id.as_bytes()[15] % 2 == 1;
+                let expected =
+                    task_ids(&kb, &TaskLists::All, |task| is_in(task) && is_odd(task), limit).await;
+                assert_eq!(task_ids(&kb, &of, is_odd, limit).await, expected, "{of:?} {limit}");
+            }
+        }
+    }
+}
+
+/// All pages of a listing of tasks.
+async fn task_ids(
+    kb: &KnowledgeBase,
+    lists: &TaskLists,
+    keep: impl Fn(&Task) -> bool,
+    limit: usize,
+) -> Vec<TaskId> {
+    let (mut ids, mut after) = (Vec::new(), None);
+    loop {
+        let page = kb.tasks(lists, &keep, after, limit).await.unwrap();
+        assert!(page.items.len() == limit || page.next.is_none());
+        ids.extend(page.items.iter().map(|task| task.task_id));
+        after = page.next;
+        if after.is_none() {
+            return ids;
+        }
+    }
 }

@@ -1,0 +1,77 @@
+//! Reading several indexes of ids as one list, the newest id first.
+
+use std::{collections::VecDeque, error::Error as StdError, fmt::Display, str::FromStr};
+
+use lkr_state::ScanOrder;
+
+use crate::{Catalog, Error, Result};
+
+/// The number of entries that are read at a time.
+const BATCH: usize = 100;
+
+/// The ids in some indexes, the newest first and each once. The keys of an index are its prefix, followed by an id.
+pub(crate) struct NewestFirst<'a, K> {
+    catalog: &'a Catalog,
+    cursors: Vec<Cursor<K>>,
+    last: Option<K>,
+}
+
+/// The ids of one index that were read and not returned yet.
+struct Cursor<K> {
+    prefix: String,
+    read: VecDeque<K>,
+    /// The key of the last entry that was read.
+    after: Option<String>,
+    is_at_end: bool,
+}
+
+impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static>> NewestFirst<'a, K> {
+    /// The ids of the indexes with these prefixes, beyond `after`.
+    pub(crate) fn new(
+        catalog: &'a Catalog,
+        prefixes: impl IntoIterator<Item = String>,
+        after: Option<K>,
+    ) -> Self {
+        let cursor = |prefix: String| Cursor {
+            after: after.map(|after| format!("{prefix}{after}")),
+            prefix,
+            read: VecDeque::new(),
+            is_at_end: false,
+        };
+        Self { catalog, cursors: prefixes.into_iter().map(cursor).collect(), last: None }
+    }
+
+    /// The next ids, at most 100; none at the end.
+    pub(crate) async fn next_batch(&mut self) -> Result<Vec<K>> {
+        let mut batch = Vec::with_capacity(BATCH);
+        while batch.len() < BATCH {
+            for cursor in &mut self.cursors {
+                cursor.fill(self.catalog).await?;
+            }
+            let newest = self.cursors.iter_mut().max_by_key(|cursor| cursor.read.front().copied());
+            let Some(id) = newest.and_then(|cursor| cursor.read.pop_front()) else { break };
+            if self.last.replace(id) != Some(id) {
+                batch.push(id);
+            }
+        }
+        Ok(batch)
+    }
+}
+
+impl<K: FromStr<Err: StdError + Send + Sync + 'static>> Cursor<K> {
+    /// Reads more entries if none is left.
+    async fn fill(&mut self, catalog: &Catalog) -> Result<()> {
+        if self.is_at_end || !self.read.is_empty() {
+            return Ok(());
+        }
+        let order = ScanOrder::Descending;
+        let records = catalog.state.scan(&self.prefix, self.after.as_deref(), order, BATCH).await?;
+        self.is_at_end = records.len() < BATCH;
+        for (key, _) in &records {
+            let id = key.strip_prefix(&self.prefix).unwrap_or_default().parse();
+            self.read.push_back(id.map_err(|e| Error::corrupt("read index", e))?);
+        }
+        self.after = records.into_iter().next_back().map(|(key, _)| key);
+        Ok(())
+    }
+}

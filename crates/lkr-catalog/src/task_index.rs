@@ -1,0 +1,100 @@
+//! The indexes of tasks by space and by account. A listing of what a caller may see reads the entries of its spaces and of
+//! its account alone, so what others submit costs it nothing.
+
+use std::collections::BTreeSet;
+
+use lkr_domain::{SpaceName, TaskId};
+use lkr_state::{Expect, Write};
+
+use crate::{Catalog, Page, Result, Task, key, newest_first::NewestFirst};
+
+/// Which tasks a listing reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskLists {
+    /// All tasks.
+    All,
+    /// The tasks of some spaces and those of an account.
+    Of {
+        /// The spaces in which the tasks were accepted.
+        spaces: BTreeSet<SpaceName>,
+        /// The id of the account that asked for the tasks.
+        account: Option<String>,
+    },
+}
+
+/// The keys of a task's entries.
+pub(crate) fn keys(task: &Task) -> impl Iterator<Item = String> {
+    let space = task.space.as_ref().map(|space| key::tasks_in_space(space));
+    let account = (!task.created_by.id.is_empty()).then(|| key::tasks_of_account(&task.created_by.id));
+    let task_id = task.task_id;
+    space.into_iter().chain(account).map(move |prefix| format!("{prefix}{task_id}"))
+}
+
+/// The writes that add a task to its indexes.
+pub(crate) fn put(task: &Task) -> impl Iterator<Item = Write> {
+    keys(task).map(|key| Write::put(key, Expect::Any, Vec::new()))
+}
+
+/// The writes that remove a task from its indexes.
+pub(crate) fn delete(task: &Task) -> impl Iterator<Item = Write> {
+    keys(task).map(|key| Write::delete(key, Expect::Any))
+}
+
+impl Catalog {
+    /// Writes the entries of a task in its indexes.
+    ///
+    /// # Errors
+    /// Errors of the state store.
+    pub async fn index_task(&self, task: &Task) -> Result<()> {
+        Ok(self.state.apply(put(task).collect()).await?)
+    }
+
+    /// Whether the indexes contain a task.
+    ///
+    /// # Errors
+    /// Errors of the state store.
+    pub async fn is_task_indexed(&self, task: &Task) -> Result<bool> {
+        let keys: Vec<String> = keys(task).collect();
+        Ok(self.state.get_many(&keys).await?.iter().all(Option::is_some))
+    }
+
+    /// Whether this is the key of an entry of the task in an index.
+    #[must_use]
+    pub fn is_entry_of(key: &str, task: &Task) -> bool {
+        keys(task).any(|own| own == key)
+    }
+
+    /// The tasks of some lists that `keep` accepts, the newest first, beyond `after`. Every page but the last has `limit`
+    /// items.
+    pub(crate) async fn indexed_tasks(
+        &self,
+        prefixes: Vec<String>,
+        keep: impl Fn(&Task) -> bool,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<Page<Task, TaskId>> {
+        let mut entries = NewestFirst::new(self, prefixes, after);
+        let mut items: Vec<Task> = Vec::new();
+        loop {
+            let batch = entries.next_batch().await?;
+            if batch.is_empty() {
+                return Ok(Page { items, next: None });
+            }
+            for task in self.tasks_with(&batch).await?.into_iter().filter(|task| keep(task)) {
+                if items.len() == limit {
+                    return Ok(Page { next: items.last().map(|last| last.task_id), items });
+                }
+                items.push(task);
+            }
+        }
+    }
+}
+
+impl TaskLists {
+    /// The prefixes of the indexes to read; `None` for all tasks.
+    pub(crate) fn prefixes(&self) -> Option<Vec<String>> {
+        let Self::Of { spaces, account } = self else { return None };
+        let account = account.as_deref().filter(|account| !account.is_empty());
+        Some(spaces.iter().map(key::tasks_in_space).chain(account.map(key::tasks_of_account)).collect())
+    }
+}
