@@ -5,12 +5,15 @@ mod dedup;
 mod idle;
 mod ingest;
 mod layers;
+mod listings;
 mod logins;
 mod random;
 mod reembed;
 mod report;
 mod rotated;
 mod search;
+mod space_bases;
+mod spaces;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -39,6 +42,10 @@ enum Bench {
     Reembed(reembed::Args),
     /// Compare the lookup of near duplicates with ingestion, in this process.
     Dedup(dedup::Args),
+    /// Compare listings of a space alone and beside a million documents of another, in this process.
+    Listings(listings::Args),
+    /// Compare searches in spaces and with filters with those of a base that has nothing else, in this process.
+    Spaces(spaces::Args),
     /// Compare searches of a running server with and without concurrent logins.
     Logins(logins::Args),
 }
@@ -66,6 +73,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Bench::Layers(args) => runtime()?.block_on(layers::measure(args))?.to_string(),
         Bench::Reembed(args) => runtime()?.block_on(reembed::measure(args))?.to_string(),
         Bench::Dedup(args) => runtime()?.block_on(dedup::measure(args))?.to_string(),
+        Bench::Listings(args) => runtime()?.block_on(listings::measure(args))?.to_string(),
+        Bench::Spaces(args) => runtime()?.block_on(spaces::measure(args))?.to_string(),
         Bench::Logins(args) => logins::measure(args)?.to_string(),
     };
     write!(std::io::stdout(), "{report}")?;

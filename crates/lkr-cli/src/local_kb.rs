@@ -18,6 +18,7 @@ pub(crate) struct LocalKnowledgeBase {
     pub(crate) kb: KnowledgeBase,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     pub(crate) vectors: Arc<dyn VectorStore>,
+    pub(crate) state: Arc<dyn StateStore>,
     pub(crate) catalog: Catalog,
 }
 
@@ -42,18 +43,18 @@ impl LocalKnowledgeBase {
         std::fs::create_dir_all(&blobs).with_context(|| format!("create {}", blobs.display()))?;
         let blobs = LocalFileSystem::new_with_prefix(blobs)?.with_fsync(true);
         let vectors: Arc<dyn VectorStore> = Arc::new(store.vectors());
-        let state = Arc::new(store.state());
-        let catalog = Catalog::new(Arc::clone(&state) as Arc<dyn StateStore>);
+        let state: Arc<dyn StateStore> = Arc::new(store.state());
+        let catalog = Catalog::new(Arc::clone(&state));
         let builder = KnowledgeBase::builder()
             .vectors(Arc::clone(&vectors))
-            .state(state)
+            .state(Arc::clone(&state))
             .queue(Arc::new(store.queue()))
             .blobs(Arc::new(blobs));
         let builder = match &embedder {
             Some(embedder) => builder.embedder(Arc::clone(embedder)),
             None => builder,
         };
-        Ok(Self { kb: builder.build().await?, embedder, vectors, catalog })
+        Ok(Self { kb: builder.build().await?, embedder, vectors, state, catalog })
     }
 
     /// A searcher like the server's, without a cache.

@@ -13,7 +13,7 @@ use lkr::{Mode, Scope, SearchOptions, SearchRequest, retrieval::Searcher};
 use crate::{
     bench::{
         copies::{CopyEmbedder, copy_of},
-        idle::wait_until_idle,
+        idle::wait_until_background_work_is_done,
     },
     collection::{Gold, Input, Query, collection},
     import::import_missing,
@@ -43,9 +43,6 @@ pub(super) struct Args {
 
 /// The number of queries that warm up the caches.
 const WARM_UP_QUERIES: usize = 10;
-
-/// The number of consecutive idle observations before a measurement.
-const IDLE_OBSERVATIONS: usize = 20;
 
 /// The variants of a search: name, mode, and whether there is a second round. All are compared with the first.
 const VARIANTS: [(&str, Mode, bool); 3] = [
@@ -85,10 +82,7 @@ async fn grow(local_kb: &LocalKnowledgeBase, inputs: &[Input], size: u64) -> Res
     loop {
         let chunks = local_kb.kb.stats(&Scope::All).await?.counts.chunks;
         if chunks >= size {
-            // On a busy machine, a process with work left can look idle for a moment.
-            for _ in 0..IDLE_OBSERVATIONS {
-                wait_until_idle().await;
-            }
+            wait_until_background_work_is_done().await;
             return Ok(chunks);
         }
         let copies = inputs.iter().map(|input| copy_of(input, copy));
