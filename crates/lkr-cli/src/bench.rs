@@ -9,6 +9,7 @@ mod logins;
 mod random;
 mod reembed;
 mod report;
+mod rights;
 mod rotated;
 mod search;
 
@@ -41,6 +42,8 @@ enum Bench {
     Dedup(dedup::Args),
     /// Compare searches of a running server with and without concurrent logins.
     Logins(logins::Args),
+    /// Measure on a running server whether response times tell unreadable documents from unknown ones.
+    Rights(rights::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -67,6 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Bench::Reembed(args) => runtime()?.block_on(reembed::measure(args))?.to_string(),
         Bench::Dedup(args) => runtime()?.block_on(dedup::measure(args))?.to_string(),
         Bench::Logins(args) => logins::measure(args)?.to_string(),
+        Bench::Rights(args) => rights::measure(args)?.to_string(),
     };
     write!(std::io::stdout(), "{report}")?;
     Ok(ExitCode::SUCCESS)
