@@ -159,7 +159,7 @@ fn fill(server: &Server, space: &str, documents: usize) -> Vec<String> {
     let accepted = server.call("POST", "/documents/batch", Some(&body), Some(server.admin()));
     let tasks = accepted.data()["tasks"].as_array().unwrap().clone();
     let ended = tasks.iter().map(|task| server.wait_for_task(task["task_id"].as_str().unwrap()));
-    ended.map(|task| task["result"]["doc_id"].as_str().expect("a new document").to_owned()).collect()
+    ended.map(|task| task["result"]["doc_id"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Kills the server during a task until it has ended, and returns the task and the number of kills.
