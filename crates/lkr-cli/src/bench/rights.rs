@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Result, ensure};
 
 use crate::{bench::random::XorShift64, http::Login, stats::millis};
-use auc::auc;
+use auc::{auc, without_drift};
 use connection::Connection;
 use fixture::Fixture;
 
@@ -125,8 +125,8 @@ fn measure_routes(args: &Args, fixture: &Fixture) -> Result<Vec<RouteFigures>> {
         let [clean, leaky] = sample(&unknown, &unknown, PLANTED_LEAK, args.measurements)?;
         Ok(RouteFigures {
             route: format!("{method} {path}"),
-            auc: auc(&known, &hidden),
-            control: auc(&clean, &leaky),
+            auc: auc(&without_drift([&known, &hidden])),
+            control: auc(&without_drift([&clean, &leaky])),
             unknown_p50: median(&mut known),
             unreadable_p50: median(&mut hidden),
         })
