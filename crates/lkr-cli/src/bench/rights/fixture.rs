@@ -88,7 +88,7 @@ fn ended(admin: &Client, task_id: &str) -> Result<String> {
         let task = admin.get(&format!("/documents/tasks/{task_id}"))?.data;
         match task.get("status").and_then(Value::as_str) {
             Some("done") => return string(&task, "doc_id"),
-            Some("failed") => bail!("a document could not be added: {}", task["error"]),
+            Some("failed") => bail!("a document could not be added: {task}"),
             _ => thread::sleep(PAUSE),
         }
     }
