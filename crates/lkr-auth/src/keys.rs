@@ -101,6 +101,17 @@ impl Auth {
         self.key_listing(&account_keys(&account.id), after, limit, &account).await
     }
 
+    /// What a key of an account may do at most; `None` if the account has no such key, or the key ended.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn key_scope(&self, username: &str, id: KeyId) -> Result<Option<KeyScope>> {
+        let Some((account, _)) = self.read(username).await? else { return Ok(None) };
+        let Some(record) = self.state.get(&listed_key(&account.id, id)).await? else { return Ok(None) };
+        let listed: ListedKeyV1 = decode(&record.value)?;
+        Ok(listed.is_live(&account).then(|| listed.scope.into()))
+    }
+
     /// Deletes a key of an account.
     ///
     /// # Errors

@@ -1,12 +1,12 @@
 //! The state of a document, read consistently so that a step can depend on it.
 
 use lkr_domain::{Creator, DocId, Document, TaskId};
-use lkr_state::{Expect, ScanOrder, StateStoreExt, Write, retry_on_conflict};
+use lkr_state::{Expect, Record, ScanOrder, StateStoreExt, Write, retry_on_conflict};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     ActiveTask, Catalog, ConcurrentEdit, DocumentChange, Error, ErrorKind, LimitExceeded, Result, Stored,
-    Task, TaskSubject, catalog::read_document, key, task_record::read_task,
+    Task, TaskStatus, TaskSubject, catalog::read_document, key, task_record::read_task,
 };
 
 /// An unfinished task with its record.
@@ -57,6 +57,9 @@ pub struct DocumentState {
     /// What failed tasks keep for their retries, the oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
 }
+
+/// The id of no task: those of tasks begin with their time of creation.
+const NO_TASK: TaskId = TaskId::from_bytes([0; 16]);
 
 /// The most failed attempts that are kept of one document. Beyond that, the oldest is discarded. Chosen, not measured.
 pub(crate) const MAX_FAILED_ATTEMPTS: usize = 16;
@@ -153,15 +156,20 @@ impl Catalog {
         Ok(failed_attempts)
     }
 
-    /// The unfinished task of a document; else the latest failed one that can be retried.
+    /// The unfinished task of a document; else the latest failed one that can be retried. It takes the same reads whether
+    /// or not there is one, so that their time does not reveal a task to a caller that may not see it.
     pub async fn latest_task_of(&self, doc_id: DocId) -> Result<Option<Task>> {
-        if let Some(unfinished) = self.unfinished_task(doc_id.into()).await? {
-            return Ok(Some(unfinished.task));
-        }
-        match self.failed_attempts(doc_id).await?.last() {
-            Some(attempt) => self.task(attempt.task_id).await,
-            None => Ok(None),
-        }
+        let active = self.active(doc_id.into()).await?.map(|active| active.task_id);
+        let prefix = key::failed_attempts_of(doc_id);
+        let attempts = self.state.scan(&prefix, None, ScanOrder::Ascending, 2 * MAX_FAILED_ATTEMPTS).await?;
+        let revision = |(key, _): &&(String, Record)| {
+            key.strip_prefix(&prefix).and_then(|text| text.parse::<u64>().ok())
+        };
+        let latest = attempts.iter().max_by_key(revision);
+        let failed = latest.map(|(_, record)| read_failed_attempt(&record.value)).transpose()?;
+        let task_id = active.or(failed.map(|failed| failed.task_id)).unwrap_or(NO_TASK);
+        // A task that is done ended since, and its document is live.
+        Ok(self.task(task_id).await?.filter(|task| task.status != TaskStatus::Done))
     }
 
     /// Whether a live document, an unfinished task, a failed attempt or a copy in progress refers to this revision.

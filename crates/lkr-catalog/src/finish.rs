@@ -9,7 +9,9 @@ use crate::{
     TaskSubject, UnfinishedTask, document,
     document_state::{FailedAttemptV1, MAX_FAILED_ATTEMPTS},
     garbage::{Garbage, discard_failed_attempt},
-    key, space_index,
+    key,
+    partial_result::discard_working_records,
+    space_index,
     task_record::write_task,
     text_index::encode_simhash,
 };
@@ -95,8 +97,8 @@ impl Catalog {
     /// The writes of [`end`](Self::end), for a step that also changes other records.
     pub fn end_writes(&self, active: ActiveTask, task: &Task) -> Result<Vec<Write>> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
-        let input = Write::delete(key::task_input(task.task_id), Expect::Any);
-        Ok([active.end(), put, input].into_iter().chain(self.task_ended_events(task)).collect())
+        let discarded = discard_working_records(task.task_id);
+        Ok([active.end(), put].into_iter().chain(discarded).chain(self.task_ended_events(task)).collect())
     }
 
     /// Ends a task as failed. What it stored is kept for a retry. Of one document, the 16 latest failed attempts are kept.
@@ -138,8 +140,8 @@ impl Catalog {
         let mut writes = vec![
             unfinished.concurrent_edit.end(unfinished.active, task.input.revision),
             Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
-            Write::delete(key::task_input(task.task_id), Expect::Any),
         ];
+        writes.extend(discard_working_records(task.task_id));
         writes.extend(Garbage::of_task(&task).map(|garbage| garbage.put()));
         writes.extend(self.task_ended_events(&task));
         Ok((task, writes))

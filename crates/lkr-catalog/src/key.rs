@@ -75,6 +75,11 @@ pub(crate) fn task_input(id: TaskId) -> String {
     format!("gold/{id}")
 }
 
+/// What a task has deleted so far.
+pub(crate) fn partial_result(id: TaskId) -> String {
+    format!("partial-result/{id}")
+}
+
 /// The changes to a document since the replacement with `revision` was accepted.
 pub(crate) fn concurrent_edit(id: DocId, revision: u64) -> String {
     format!("amend/{id}/{revision}")

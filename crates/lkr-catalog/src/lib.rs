@@ -19,6 +19,7 @@ mod newest_first;
 mod original_path;
 mod originals;
 mod outbox;
+mod partial_result;
 mod points;
 mod referenced;
 mod remove;
@@ -52,6 +53,7 @@ pub use listing::{ListFilter, Page};
 pub use original_path::{original_path, replaced_path, stored_name};
 pub use originals::{Originals, StoredOriginal};
 pub use outbox::Outbox;
+pub use partial_result::PartialResult;
 pub use points::{
     NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_in, points_of,
 };

@@ -22,7 +22,9 @@ pub struct ListFilter {
 }
 
 impl ListFilter {
-    fn shows(&self, document: &Document) -> bool {
+    /// Whether a listing with this filter shows the document.
+    #[must_use]
+    pub fn shows(&self, document: &Document) -> bool {
         self.category.as_ref().is_none_or(|category| *category == document.category)
             && self.source.as_ref().is_none_or(|source| *source == document.source)
             && self.title_prefix.as_ref().is_none_or(|prefix| starts_with(&document.title, prefix))

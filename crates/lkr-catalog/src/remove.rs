@@ -4,7 +4,7 @@ use lkr_domain::Counts;
 use lkr_state::{Expect, Write};
 
 use crate::{
-    Catalog, DocumentState, Result, TaskSubject,
+    ActiveTask, Catalog, DocumentState, PartialResult, Result, TaskSubject,
     finish::unindex,
     garbage::{Garbage, discard_failed_attempt},
     key,
@@ -55,5 +55,23 @@ impl Catalog {
             counts,
             originals: garbage.into_iter().filter_map(|garbage| garbage.original).collect(),
         })
+    }
+
+    /// Like [`remove`](Self::remove), for a live document that an unfinished task deletes. The step counts the document in
+    /// the partial result of the task.
+    ///
+    /// # Errors
+    /// `Conflict` also if the task ended or its partial result changed since they were read.
+    pub async fn remove_by_task(
+        &self,
+        active: ActiveTask,
+        partial: &PartialResult,
+        state: &DocumentState,
+        alongside: Vec<Write>,
+    ) -> Result<Deleted> {
+        let counts = state.document.as_ref().map(|document| document.value.counts).unwrap_or_default();
+        let mut writes = vec![active.check(), partial.add(active.task_id, counts)?];
+        writes.extend(alongside);
+        self.remove(state, writes).await
     }
 }

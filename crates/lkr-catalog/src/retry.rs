@@ -7,7 +7,9 @@ use time::OffsetDateTime;
 use crate::{
     Catalog, DocumentState, Error, ErrorKind, Progress, Result, Stage, Task, TaskStatus, TaskSubject,
     garbage::discard_failed_attempt,
-    key, task_index,
+    key,
+    partial_result::discard_working_records,
+    task_index,
     task_record::{read_task, write_task},
 };
 
@@ -77,10 +79,8 @@ impl Catalog {
     }
 
     async fn forget_writes(&self, task: &Task, version: u64) -> Result<Vec<Write>> {
-        let mut writes = vec![
-            Write::delete(key::task(task.task_id), Expect::Version(version)),
-            Write::delete(key::task_input(task.task_id), Expect::Any),
-        ];
+        let mut writes = vec![Write::delete(key::task(task.task_id), Expect::Version(version))];
+        writes.extend(discard_working_records(task.task_id));
         writes.extend(task_index::delete(task));
         if let (TaskStatus::Failed, TaskSubject::Document(doc_id)) = (task.status, task.subject) {
             let state = self.document_state(doc_id).await?;

@@ -9,7 +9,7 @@ use crate::{
     document,
     document_state::{FailedAttemptV1, read_failed_attempt},
     embedding::is_cosine_scale,
-    garbage, key, space_index,
+    garbage, key, partial_result, space_index,
     task_record::read_task,
     text_index::{decode_simhash, encode_simhash},
     uploads::UploadV1,
@@ -53,6 +53,8 @@ pub enum RecordContent {
     Idempotency(Vec<TaskId>),
     /// The additional input of a task.
     TaskInput(TaskId),
+    /// What a task has deleted so far.
+    PartialResult(TaskId),
     /// A revision to collect.
     Garbage(Garbage),
     /// The note of a change whose tags may be set already.
@@ -188,6 +190,10 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
             Some(RecordContent::Idempotency(tasks))
         }
         "gold" => Some(RecordContent::TaskInput(rest.parse().ok()?)),
+        "partial-result" => {
+            partial_result::decode(value).ok()?;
+            Some(RecordContent::PartialResult(rest.parse().ok()?))
+        }
         "trash" => garbage::parse(key, value).map(RecordContent::Garbage),
         "change" => ChangeNote::parse(key, value).map(RecordContent::Change),
         "upload" => {

@@ -10,6 +10,7 @@ mod logins;
 mod random;
 mod reembed;
 mod report;
+mod rights;
 mod rotated;
 mod search;
 mod space_bases;
@@ -48,6 +49,8 @@ enum Bench {
     Spaces(spaces::Args),
     /// Compare searches of a running server with and without concurrent logins.
     Logins(logins::Args),
+    /// Measure on a running server whether response times tell unreadable documents from unknown ones.
+    Rights(rights::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -76,6 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Bench::Listings(args) => runtime()?.block_on(listings::measure(args))?.to_string(),
         Bench::Spaces(args) => runtime()?.block_on(spaces::measure(args))?.to_string(),
         Bench::Logins(args) => logins::measure(args)?.to_string(),
+        Bench::Rights(args) => rights::measure(args)?.to_string(),
     };
     write!(std::io::stdout(), "{report}")?;
     Ok(ExitCode::SUCCESS)

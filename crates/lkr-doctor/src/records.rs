@@ -45,7 +45,9 @@ impl Checker<'_> {
             RecordContent::Task(task) => return self.check_task(task).await,
             RecordContent::ActiveTask(doc_id, task_id) => self.is_unfinished(*doc_id, *task_id).await,
             RecordContent::FailedAttempt(_, _, task_id, _) => self.has_failed(*task_id).await,
-            RecordContent::TaskInput(task_id) => self.has_task(*task_id).await,
+            RecordContent::TaskInput(task_id) | RecordContent::PartialResult(task_id) => {
+                self.has_task(*task_id).await
+            }
             RecordContent::ConcurrentEdit(doc_id, revision) => {
                 self.ports.catalog.is_referenced(*doc_id, *revision).await.unwrap_or(self.assume_valid())
             }

@@ -1,15 +1,17 @@
 //! The task that deletes a space with all its documents.
 
-use lkr_catalog::{ActiveTask, DeleteResult, Progress, Stage, Task, TaskResult};
-use lkr_domain::SpaceName;
+use lkr_catalog::{ActiveTask, Progress, Stage, Task, TaskResult};
+use lkr_domain::{Document, SpaceName};
 
-use crate::{Error, ErrorKind, Result, lifecycle, report::Report, state::IngestState};
+use crate::{
+    Error, ErrorKind, Result, lifecycle, report::Report, state::IngestState, task_deletion::TaskDeletion,
+};
 
 /// The number of documents that are listed at a time.
 const PAGE: usize = 100;
 
 /// Deletes the documents of the task's space, cancels its unfinished tasks, and ends the space with the task. Nothing is
-/// accepted in the space meanwhile. A repeated attempt continues with what is left.
+/// accepted in the space meanwhile. A repeated attempt continues with what is left, and its result counts all attempts.
 pub(crate) async fn delete_space(
     state: &IngestState,
     active: ActiveTask,
@@ -20,8 +22,10 @@ pub(crate) async fn delete_space(
     let space =
         space.ok_or_else(|| Error::new(ErrorKind::Internal, "delete space", "the task names no space"))?;
     let catalog = &state.ports.catalog;
-    let mut total = task.progress.done + catalog.count_in_space(space).await?;
-    let mut result = DeleteResult { documents: task.progress.done, ..DeleteResult::default() };
+    let mut result = catalog.partial_result(task.task_id).await?.result;
+    let mut total = result.documents + catalog.count_in_space(space).await?;
+    let selects = |document: &Document| document.space == *space;
+    let deletion = TaskDeletion { state, active, task, selects: &selects, rights_of: None };
     report.progress(Stage::Delete, Progress { done: result.documents, total });
     loop {
         cancel_tasks(state, space, task).await?;
@@ -29,15 +33,18 @@ pub(crate) async fn delete_space(
         if documents.is_empty() {
             break;
         }
+        let before = result.documents;
         for doc_id in documents {
-            let alongside = match &state.ports.deletion {
-                Some(deletion) => deletion.on_delete(task, doc_id)?,
-                None => Vec::new(),
-            };
-            result.deleted += lifecycle::delete(state, doc_id, alongside).await?.counts;
-            result.documents += 1;
-            total = total.max(result.documents);
-            report.progress(Stage::Delete, Progress { done: result.documents, total });
+            // A document that is not in the space was moved out before the space was closed.
+            if let Some(so_far) = deletion.delete(doc_id).await? {
+                result = so_far;
+                total = total.max(result.documents);
+                report.progress(Stage::Delete, Progress { done: result.documents, total });
+            }
+        }
+        if result.documents == before {
+            let reason = "the index of the space names documents that are not in it";
+            return Err(Error::new(ErrorKind::Internal, "delete space", reason));
         }
     }
     let done = task.done(Stage::Delete, result.documents, TaskResult::Deleted(result));

@@ -1,10 +1,15 @@
 //! The task that deletes the documents that match a filter.
 
-use lkr_catalog::{ActiveTask, DeleteResult, ListFilter, Progress, Stage, Task, TaskResult};
+use lkr_catalog::{ActiveTask, ListFilter, Progress, Stage, Task, TaskResult};
 use lkr_domain::{Creator, DocId, Document, FilterExpr, Scope, SpaceName};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind, Result, lifecycle, report::Report, state::IngestState};
+use crate::{
+    Error, ErrorKind, Result,
+    report::Report,
+    state::IngestState,
+    task_deletion::{TaskCreator, TaskDeletion},
+};
 
 /// The number of documents that are listed at a time.
 const PAGE: usize = 100;
@@ -18,6 +23,8 @@ pub struct BulkDelete {
     pub scope: Scope,
     /// Whether only documents that the task's creator added are deleted.
     pub own_only: bool,
+    /// The id of the API key by which the task is accepted. When the key is revoked, nothing more is deleted.
+    pub key: Option<String>,
 }
 
 /// The stored form of a bulk delete.
@@ -30,6 +37,8 @@ struct BulkDeleteV1 {
     spaces: Option<Vec<SpaceName>>,
     #[serde(default)]
     own_only: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
     /// Documents with greater ids came after the task.
     newest: DocId,
 }
@@ -44,13 +53,14 @@ pub(crate) fn encode(delete: &BulkDelete) -> Result<Vec<u8>> {
         filter_expr: delete.filter_expr.to_json(),
         spaces,
         own_only: delete.own_only,
+        key: delete.key.clone(),
         newest: DocId::new(),
     };
     serde_json::to_vec(&input).map_err(|error| Error::new(ErrorKind::Internal, "delete documents", error))
 }
 
 /// Deletes the documents of the task, the newest first, and ends the task. What a cancelled task deleted stays deleted. A
-/// repeated attempt continues with what is left.
+/// repeated attempt continues with what is left, and its result counts all attempts.
 pub(crate) async fn delete_where(
     state: &IngestState,
     active: ActiveTask,
@@ -59,19 +69,18 @@ pub(crate) async fn delete_where(
 ) -> Result<()> {
     let catalog = &state.ports.catalog;
     let selection = read_input(state, task).await?;
-    let total =
-        catalog.count(&selection.scope, &selection.filter, |document| selection.is_met(document)).await?;
-    let mut progress = Progress { done: 0, total };
+    let selects = |document: &Document| selection.is_met(document);
+    let left = catalog.count(&selection.scope, &selection.filter, selects).await?;
+    let mut result = catalog.partial_result(task.task_id).await?.result;
+    let mut progress = Progress { done: result.documents, total: result.documents + left };
     report.progress(Stage::Delete, progress);
-    let mut result = DeleteResult::default();
+    let rights_of = Some(TaskCreator { key: selection.key.as_deref() });
+    let deletion = TaskDeletion { state, active, task, selects: &selects, rights_of };
     let mut after: Option<DocId> = None;
     loop {
         let page = catalog.list(&selection.scope, &selection.filter, after, PAGE).await?;
-        for document in page.items.iter().filter(|document| selection.is_met(document)) {
-            if let Some(counts) = delete_if_allowed(state, task, document).await? {
-                result.deleted += counts;
-                result.documents += 1;
-            }
+        for document in page.items.iter().filter(|document| selects(document)) {
+            result = deletion.delete(document.doc_id).await?.unwrap_or(result);
             progress.done += 1;
             progress.total = progress.total.max(progress.done);
             report.progress(Stage::Delete, progress);
@@ -92,12 +101,16 @@ struct Selection {
     newest: DocId,
     /// The only account whose documents are deleted.
     owner: Option<Creator>,
+    key: Option<String>,
 }
 
 impl Selection {
     fn is_met(&self, document: &Document) -> bool {
         let is_owned = |owner: &Creator| document.created_by.is(&owner.id);
-        document.doc_id <= self.newest && self.owner.as_ref().is_none_or(is_owned)
+        document.doc_id <= self.newest
+            && self.owner.as_ref().is_none_or(is_owned)
+            && self.scope.contains(&document.space)
+            && self.filter.shows(document)
     }
 }
 
@@ -112,21 +125,6 @@ async fn read_input(state: &IngestState, task: &Task) -> Result<Selection> {
         filter: ListFilter { filter_expr: Some(expr), ..ListFilter::default() },
         newest: input.newest,
         owner: input.own_only.then(|| task.created_by.clone()),
+        key: input.key,
     })
-}
-
-/// Deletes a document if the creator of the task may do so now; `None` if not.
-async fn delete_if_allowed(
-    state: &IngestState,
-    task: &Task,
-    document: &Document,
-) -> Result<Option<lkr_domain::Counts>> {
-    let mut alongside = Vec::new();
-    if let Some(deletion) = &state.ports.deletion {
-        if !deletion.may_delete(task, document).await? {
-            return Ok(None);
-        }
-        alongside = deletion.on_delete(task, document.doc_id)?;
-    }
-    Ok(Some(lifecycle::delete(state, document.doc_id, alongside).await?.counts))
 }

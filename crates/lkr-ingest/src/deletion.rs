@@ -10,8 +10,9 @@ use crate::Result;
 /// What tasks that delete documents ask the program that runs them. Rights may have changed since it accepted the task.
 #[async_trait]
 pub trait DeletionPolicy: Debug + Send + Sync + 'static {
-    /// Whether the creator of the task may delete this document now.
-    async fn may_delete(&self, task: &Task, document: &Document) -> Result<bool>;
+    /// Whether the creator of the task may delete this document now. `key` is the id of the API key by which the task was
+    /// accepted; without it, the task was accepted by a login.
+    async fn may_delete(&self, task: &Task, key: Option<&str>, document: &Document) -> Result<bool>;
 
     /// Additional records, such as an audit entry, of the step that deletes a document.
     fn on_delete(&self, task: &Task, doc_id: DocId) -> Result<Vec<Write>>;

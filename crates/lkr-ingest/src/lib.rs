@@ -48,6 +48,7 @@ mod staging;
 mod state;
 mod store_points;
 mod submission;
+mod task_deletion;
 mod text_budget;
 mod upsert;
 mod vector_fill;

@@ -18,12 +18,18 @@ pub(crate) async fn delete(state: &IngestState, doc_id: DocId, alongside: Vec<Wr
         Ok::<_, Error>(Some(catalog.remove(&document, alongside).await?))
     };
     let deleted = catalog.retry_on_conflict("delete document", attempt).await?;
-    if let Some(deleted) = &deleted {
-        state.duplicates.deleted(doc_id);
-        state.gc.remove_originals(doc_id, &deleted.originals).await;
+    match &deleted {
+        Some(deleted) => after_delete(state, doc_id, deleted).await,
+        None => state.gc.wake(),
     }
-    state.gc.wake();
     Ok(deleted.unwrap_or_default())
+}
+
+/// Forgets a document that was deleted, and removes its files.
+pub(crate) async fn after_delete(state: &IngestState, doc_id: DocId, deleted: &Deleted) {
+    state.duplicates.deleted(doc_id);
+    state.gc.remove_originals(doc_id, &deleted.originals).await;
+    state.gc.wake();
 }
 
 /// Cancels an unfinished task; `None` for an unknown one.

@@ -28,24 +28,38 @@ impl Deletions {
         let _ = self.0.set((auth, spaces));
     }
 
-    /// The rights of a task's creator now; `None` if the account was deleted or disabled.
-    async fn rights(&self, task: &Task) -> Result<Option<Rights>> {
+    /// The rights of a task's creator now; `None` if the account was deleted or disabled, or the key by which it asked for
+    /// the task ended.
+    async fn rights(&self, task: &Task, key: Option<&str>) -> Result<Option<Rights>> {
         let (auth, spaces) = self.0.get().ok_or_else(|| Error::of_policy(true, "the service is starting"))?;
         let account = auth.account(&task.created_by.name).await;
-        let account = account.map_err(|error| Error::of_policy(error.is_retryable(), error))?;
+        let account = account.map_err(of_auth)?;
         let is_creator = |account: &Account| task.created_by.is(&account.id) && !account.disabled;
         let Some(account) = account.filter(is_creator) else { return Ok(None) };
+        let key = match key {
+            Some(id) => {
+                let id = id.parse().map_err(|_| Error::of_policy(false, "the key of the task has no id"))?;
+                let scope = auth.key_scope(&account.username, id).await.map_err(of_auth)?;
+                let Some(scope) = scope else { return Ok(None) };
+                Some(scope)
+            }
+            None => None,
+        };
         let directory = spaces.directory().await;
         let directory = directory.map_err(|error| Error::of_policy(error.is_retryable(), error))?;
-        let caller = Caller::Account { id: account.id, is_admin: account.role == Role::Admin, key: None };
+        let caller = Caller::Account { id: account.id, is_admin: account.role == Role::Admin, key };
         Ok(Some(Rights { caller, directory }))
     }
 }
 
+fn of_auth(error: lkr_auth::Error) -> Error {
+    Error::of_policy(error.is_retryable(), error)
+}
+
 #[async_trait]
 impl DeletionPolicy for Deletions {
-    async fn may_delete(&self, task: &Task, document: &Document) -> Result<bool> {
-        let rights = self.rights(task).await?;
+    async fn may_delete(&self, task: &Task, key: Option<&str>, document: &Document) -> Result<bool> {
+        let rights = self.rights(task, key).await?;
         let may_change = |rights: Rights| {
             rights.may_read(&document.space) && rights.may_change(&document.space, &document.created_by)
         };

@@ -1,8 +1,12 @@
 //! The error table: the public code and HTTP status of each kind of failure.
 
-use std::{error::Error as StdError, io, time::Duration};
+mod conversions;
+
+use std::{error::Error as StdError, time::Duration};
 
 use actix_web::http::StatusCode;
+
+pub(crate) use conversions::KbResultExt;
 
 /// A public error code. The table below has its number, name and HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -169,116 +173,6 @@ impl ApiError {
     }
 }
 
-/// Converts the error of a call to the knowledge base.
-pub(crate) trait KbResultExt<T> {
-    /// For a call that only reads: an unavailable store is an internal error.
-    fn for_read(self) -> Result<T, ApiError>;
-
-    /// For a call that writes, or needs a store that may be unavailable: the client may retry.
-    fn for_write(self) -> Result<T, ApiError>;
-}
-
-impl<T> KbResultExt<T> for lkr::Result<T> {
-    fn for_read(self) -> Result<T, ApiError> {
-        self.map_err(|error| match error.kind() {
-            lkr::ErrorKind::Unavailable => ApiError::internal(&error),
-            _ => ApiError::from(error),
-        })
-    }
-
-    fn for_write(self) -> Result<T, ApiError> {
-        self.map_err(ApiError::from)
-    }
-}
-
-impl From<lkr::Error> for ApiError {
-    fn from(error: lkr::Error) -> Self {
-        use lkr::ErrorKind;
-        match error.kind() {
-            ErrorKind::Invalid => Self::invalid(error.reason()),
-            ErrorKind::NotFound => Self::not_found(error.reason()),
-            ErrorKind::Conflict => Self::new(ErrorCode::Conflict, error.reason()),
-            ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
-            ErrorKind::Overloaded | ErrorKind::Unavailable => Self::overloaded(&error),
-            _ => Self::internal(&error),
-        }
-    }
-}
-
-impl From<lkr_auth::Error> for ApiError {
-    fn from(error: lkr_auth::Error) -> Self {
-        use lkr_auth::ErrorKind;
-        match error.kind() {
-            ErrorKind::Invalid => Self::invalid(error.to_string()),
-            ErrorKind::Unauthenticated => Self::new(ErrorCode::Unauthenticated, error.to_string()),
-            ErrorKind::Forbidden => Self::forbidden(error.to_string()),
-            ErrorKind::NotFound => Self::not_found(error.to_string()),
-            ErrorKind::Taken | ErrorKind::TooMany => Self::conflict(error.to_string()),
-            ErrorKind::RateLimited { retry_after } => Self::rate_limited(error.to_string(), retry_after),
-            ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
-            ErrorKind::Conflict | ErrorKind::Contention | ErrorKind::Overloaded | ErrorKind::Unavailable => {
-                Self::overloaded(&error)
-            }
-            _ => Self::internal(&error),
-        }
-    }
-}
-
-impl From<lkr_settings::Error> for ApiError {
-    fn from(error: lkr_settings::Error) -> Self {
-        use lkr_settings::ErrorKind;
-        match error.kind() {
-            ErrorKind::Invalid => Self::invalid(error.to_string()),
-            ErrorKind::Conflict => Self::conflict(error.to_string()),
-            ErrorKind::Contention => Self::overloaded(&error),
-            ErrorKind::Unavailable if !disk_is_full(&error) => Self::overloaded(&error),
-            _ => Self::internal(&error),
-        }
-    }
-}
-
-impl From<lkr_spaces::Error> for ApiError {
-    fn from(error: lkr_spaces::Error) -> Self {
-        use lkr_spaces::ErrorKind;
-        match error.kind() {
-            ErrorKind::Invalid => Self::invalid(error.to_string()),
-            ErrorKind::NotFound => Self::not_found(error.reason()),
-            ErrorKind::Taken | ErrorKind::Conflict => Self::conflict(error.reason()),
-            ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
-            ErrorKind::Contention | ErrorKind::Unavailable => Self::overloaded(&error),
-            _ => Self::internal(&error),
-        }
-    }
-}
-
-impl From<lkr_webhooks::Error> for ApiError {
-    fn from(error: lkr_webhooks::Error) -> Self {
-        use lkr_webhooks::ErrorKind;
-        match error.kind() {
-            ErrorKind::Invalid => Self::invalid(error.reason()),
-            ErrorKind::NotFound => Self::not_found(error.reason()),
-            ErrorKind::TooMany => Self::conflict(error.reason()),
-            ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
-            ErrorKind::Conflict | ErrorKind::Contention | ErrorKind::Unavailable => Self::overloaded(&error),
-            _ => Self::internal(&error),
-        }
-    }
-}
-
-/// Whether the cause of a failure is a full disk. A retry does not help then, and the contract calls it an internal
-/// error.
-fn disk_is_full(error: &(dyn StdError + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-        if matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
-}
-
 /// The message without the server's paths, which clients must not see.
 pub(crate) fn without_paths(message: &str) -> String {
     let hide = |word: &str| {
@@ -307,25 +201,5 @@ mod tests {
             without_paths("read text: \"/srv/lkr/blobs/x\" is gone, file:///srv/y too; 3 / 4"),
             "read text: … is gone, … too; 3 / 4"
         );
-    }
-
-    #[test]
-    fn unavailable_store_is_internal_for_reads_and_overloaded_for_writes() {
-        let unavailable = || {
-            lkr::Result::<()>::Err(lkr::Error::new(
-                lkr::ErrorKind::Unavailable,
-                "search",
-                "connection refused",
-            ))
-        };
-        assert_eq!(unavailable().for_read().unwrap_err().code, ErrorCode::Internal);
-        assert_eq!(unavailable().for_write().unwrap_err().code, ErrorCode::Overloaded);
-    }
-
-    #[test]
-    fn full_disk_is_an_internal_error() {
-        let full = io::Error::from(io::ErrorKind::StorageFull);
-        let error = lkr::Error::new(lkr::ErrorKind::Unavailable, "submit document", full);
-        assert_eq!(ApiError::from(error).code, ErrorCode::Internal);
     }
 }

@@ -6,7 +6,7 @@ use lkr_state::{Expect, Write};
 use crate::{
     Directory, Error, Member, MemberId, Result, SpaceRole, Spaces,
     directory::Membership,
-    records::{encode_member, member_key},
+    records::{encode_member, group_member_key, member_key},
     space_changes::open_space,
 };
 
@@ -59,6 +59,21 @@ impl Spaces {
             Ok((is_member, Vec::from_iter(removal)))
         };
         self.update("remove member of space", &alongside, change).await
+    }
+
+    /// Removes the memberships of an account that was deleted. Without this they remain stored, and nobody has them.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn forget_account(&self, account_id: &str) -> Result<()> {
+        let member = MemberId::User(account_id.to_owned());
+        let change = |directory: &Directory| {
+            let in_spaces = directory.spaces_of(&member).map(|space| member_key(space, &member));
+            let groups = directory.groups().filter(|group| directory.is_group_member(group.id, account_id));
+            let keys = in_spaces.chain(groups.map(|group| group_member_key(group.id, account_id)));
+            Ok(((), keys.map(|key| Write::delete(key, Expect::Any)).collect()))
+        };
+        self.update("forget account", &[], change).await
     }
 }
 

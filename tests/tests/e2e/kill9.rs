@@ -20,7 +20,7 @@ use crate::doctor::assert_healthy;
 const SEARCHED: usize = 25;
 
 /// The fail points at which a server can end: before and after each write.
-const FAIL_POINTS: [&str; 4] = ["store.write", "store.written", "blob.write", "blob.written"];
+pub(crate) const FAIL_POINTS: [&str; 4] = ["store.write", "store.written", "blob.write", "blob.written"];
 
 /// After this time the server is killed even if it has not reached its fail point.
 const FAIL_POINT_TIMEOUT: Duration = Duration::from_secs(5);

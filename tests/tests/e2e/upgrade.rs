@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 
 use crate::doctor::assert_healthy;
 
-const ENVIRONMENT: &[(&str, &str)] = &[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
+pub(crate) const ENVIRONMENT: &[(&str, &str)] = &[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
 
 /// Unpacks a store. Version 1: the server was killed with an unfinished task; four documents (one from a file, one edited
 /// manually), an account, a setting.
-fn unpack(version: u32, to: &Path) {
-    let archive = workspace().join(format!("tests/fixtures/store-v{version}.tar.gz"));
+pub(crate) fn unpack(store: &str, to: &Path) {
+    let archive = workspace().join(format!("tests/fixtures/store-v{store}.tar.gz"));
     let status = Command::new("tar").arg("xzf").arg(archive).arg("-C").arg(to).status();
     assert!(status.unwrap().success());
 }
 
 #[test]
 fn store_of_version_1_is_opened() {
-    let server = Server::with_data_dir(ENVIRONMENT, |data| unpack(1, data));
+    let server = Server::with_data_dir(ENVIRONMENT, |data| unpack("1", data));
     server.restart();
     let login = |username| {
         let body = json!({"username": username, "password": "fixture-password"});
@@ -68,7 +68,7 @@ fn store_of_version_1_is_opened() {
 /// unavailable receiver, and a sealed setting.
 #[test]
 fn store_of_version_2_is_opened() {
-    let server = Server::with_data_dir(ENVIRONMENT, |data| unpack(2, data));
+    let server = Server::with_data_dir(ENVIRONMENT, |data| unpack("2", data));
     server.restart();
     let body = json!({"username": "admin", "password": "fixture-password"});
     let token = server.call("POST", "/auth/login", Some(&body), None).data()["access_token"].clone();

@@ -28,7 +28,12 @@ pub(crate) struct Login {
 impl Login {
     /// A client without a login.
     pub(crate) fn anonymous(&self) -> Client {
-        Client::new(self.server.as_deref().unwrap_or(DEFAULT_SERVER))
+        Client::new(self.address())
+    }
+
+    /// The address of the server.
+    pub(crate) fn address(&self) -> &str {
+        self.server.as_deref().unwrap_or(DEFAULT_SERVER)
     }
 
     /// Whether a server was given.

@@ -1,6 +1,6 @@
 //! What a caller may do in spaces, by the directory at one moment.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use lkr::{Creator, Scope, SpaceName, Task, TaskKind, TaskLists};
 use lkr_spaces::{Caller, Directory, SpaceRole, WriteAccess};
@@ -21,6 +21,14 @@ impl Rights {
     /// Not found, with the first named space that the caller may not read.
     pub(crate) fn scope(&self, named: Option<&[SpaceName]>) -> Result<Scope, ApiError> {
         self.directory.resolve(&self.caller, named).map_err(|name| no_space(&name))
+    }
+
+    /// The named spaces.
+    ///
+    /// # Errors
+    /// Not found, with the first that the caller may not read.
+    pub(crate) fn named(&self, names: &[SpaceName]) -> Result<BTreeSet<SpaceName>, ApiError> {
+        self.scope(Some(names)).map(|_| names.iter().cloned().collect())
     }
 
     /// Everything that the caller may read.
@@ -126,6 +134,18 @@ fn no_space(name: &SpaceName) -> ApiError {
 pub(crate) fn named_space(name: String) -> Result<SpaceName, ApiError> {
     let shown: String = name.chars().take(100).collect();
     SpaceName::new(name).ok_or_else(|| ApiError::not_found(format!("no space has the name {shown:?}")))
+}
+
+/// The most spaces that a request or an API key may name. Chosen, not measured.
+const MAX_SPACES: usize = 100;
+
+/// The spaces with the names that a client sent.
+pub(crate) fn space_names(names: Vec<String>) -> Result<Vec<SpaceName>, ApiError> {
+    if !(1..=MAX_SPACES).contains(&names.len()) {
+        let count = names.len();
+        return Err(ApiError::invalid(format!("spaces has {count} names, 1 to {MAX_SPACES} are allowed")));
+    }
+    names.into_iter().map(named_space).collect()
 }
 
 #[cfg(test)]

@@ -26,7 +26,9 @@ use crate::{
     },
     openapi::{OperationDoc, ResponseShape, schema},
     plugins::selected_plugins,
-    routes::submissions::{IDEMPOTENCY, common_submission, first, idempotency, replayed_tasks, submission},
+    routes::submissions::{
+        IDEMPOTENCY, common_submission, first, idempotency, ignored_space, replayed_tasks, submission,
+    },
     state::Services,
     wire::{
         document_input::limit_exceeded,
@@ -99,19 +101,19 @@ async fn upload(Authenticated(caller): Authenticated, mut cx: RequestContext) ->
     if let Some(task) = first(replayed_tasks(&cx, idempotency.as_ref()).await?) {
         return ApiResponse::accepted(&UploadAccepted::from(&task));
     }
-    let Upload { file, warnings, options } =
-        read_upload(&mut cx, &caller, &["title", "source", "metadata", "force", "upsert", "space"]).await?;
+    let Upload { file, warnings, options } = read_upload(&mut cx, &caller, UploadTarget::NewDocument).await?;
     let submission = Submission { warnings, idempotency, ..submission(&cx, &caller, options).await? };
     let task = cx.services()?.kb.submit_file(file, submission).await.for_write()?;
     ApiResponse::accepted(&UploadAccepted::from(&task))
 }
 
 async fn replace(owner: Owner, mut cx: RequestContext) -> HandlerResult {
-    let (OwnedDocument { doc_id, .. }, caller) = (owner.document()?.clone(), &owner.caller);
+    let (OwnedDocument { doc_id, space }, caller) = (owner.document()?.clone(), &owner.caller);
     // Do not parse a file for an unknown document.
     cx.services()?.kb.document(doc_id).await.for_write()?.ok_or_else(unknown_document)?;
-    let Upload { file, warnings, .. } =
-        read_upload(&mut cx, caller, &["title", "source", "metadata"]).await?;
+    let upload = read_upload(&mut cx, caller, UploadTarget::Replacement).await?;
+    let Upload { file, mut warnings, options } = upload;
+    warnings.extend(ignored_space(options.space.as_deref(), &space));
     let submission = Submission { warnings, ..common_submission(&cx, caller).await? };
     let task = cx.services()?.kb.replace_file(doc_id, file, submission).await.for_write()?;
     ApiResponse::accepted(&UploadAccepted::from(&task.ok_or_else(unknown_document)?))
@@ -124,17 +126,34 @@ struct Upload {
     options: SubmissionOptions,
 }
 
+/// What an uploaded file becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UploadTarget {
+    NewDocument,
+    Replacement,
+}
+
+impl UploadTarget {
+    /// The parts of the form beside the file.
+    const fn texts(self) -> &'static [&'static str] {
+        match self {
+            Self::NewDocument => &["title", "source", "metadata", "space", "force", "upsert"],
+            Self::Replacement => &["title", "source", "metadata", "space"],
+        }
+    }
+}
+
 /// Reads the form of an upload and parses its file.
 async fn read_upload(
     cx: &mut RequestContext,
     caller: &Caller,
-    texts: &'static [&'static str],
+    target: UploadTarget,
 ) -> Result<Upload, ApiError> {
     let services = cx.services()?.clone();
     let state = cx.state_data();
     let rules = FormRules {
         file: "file",
-        texts,
+        texts: target.texts(),
         max_text_bytes: MAX_TEXT_BYTES,
         extensions: &state.options.upload_extensions,
         max_file_bytes: state.options.upload_max_bytes,
@@ -149,20 +168,15 @@ async fn read_upload(
         space: space.filter(|space| !space.is_empty()),
     };
     // Do not parse a file for a space that the caller may not write to.
-    let target = options.space.clone().map(named_space).transpose()?.unwrap_or_default();
-    if texts_name_a_space(rules.texts) {
-        cx.rights_to_write(Some(caller)).await?.check_writable(&target)?;
+    if target == UploadTarget::NewDocument {
+        let space = options.space.clone().map(named_space).transpose()?.unwrap_or_default();
+        cx.rights_to_write(Some(caller)).await?.check_writable(&space)?;
     }
     let extracted = extract(&services, &caller.account.id, &file).await?;
     cx.admit_again().await?;
     let mut warnings = warnings_of(&extracted);
     let file = new_file(file, texts, extracted, &mut warnings)?;
     Ok(Upload { file, warnings, options })
-}
-
-/// Whether a form has a part with the document's space.
-fn texts_name_a_space(texts: &[&str]) -> bool {
-    texts.contains(&"space")
 }
 
 /// A part that is true or false; false if it is absent or empty.

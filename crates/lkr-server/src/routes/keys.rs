@@ -1,23 +1,19 @@
 //! API keys.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
 use lkr_auth::{Identity, KeyId, KeyRequest, KeyScope};
-use lkr_spaces::SpaceName;
 
 use crate::{
     error::{ApiError, ErrorCode},
     http::{
-        ApiResponse, Caller, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, Unrestricted, cursor,
+        ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, Unrestricted, cursor,
+        space_names,
     },
     openapi::{OperationDoc, ResponseShape, schema},
-    state::Services,
     wire::keys::{DeletedKey, KeyInput, KeyItem, KeyList, ScopeInput, ShownKey},
 };
-
-/// The most spaces that a key may be restricted to.
-const MAX_SPACES: usize = 100;
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let doc = |id, summary, shape| OperationDoc::new("Keys", id, summary, ResponseShape::Envelope(shape));
@@ -55,8 +51,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn create(Unrestricted(caller): Unrestricted, mut cx: RequestContext) -> HandlerResult {
     let KeyInput { name, expires_in, spaces, scope } = cx.json(SMALL_BODY_BYTES).await?;
     let services = cx.services()?;
-    let spaces = match spaces {
-        Some(names) => Some(readable_spaces(&caller, services, &names).await?),
+    // The caller must be able to read each space now; what it loses later, the key loses too.
+    let spaces = match spaces.map(space_names).transpose()? {
+        Some(names) => Some(services.rights_to_write(Some(&caller)).await?.named(&names)?),
         None => None,
     };
     let scope = KeyScope { spaces, write: scope.unwrap_or_default() == ScopeInput::Write };
@@ -64,23 +61,6 @@ async fn create(Unrestricted(caller): Unrestricted, mut cx: RequestContext) -> H
     let identity = Identity { account: caller.account, credential: caller.credential };
     let created = services.auth.create_key_with(&identity, request, caller.request_id.as_str()).await?;
     ApiResponse::created(&ShownKey::from(created))
-}
-
-/// The spaces with these names. The caller must be able to read each now; what it loses later, the key loses too.
-async fn readable_spaces(
-    caller: &Caller,
-    services: &Services,
-    names: &[String],
-) -> Result<BTreeSet<SpaceName>, ApiError> {
-    if !(1..=MAX_SPACES).contains(&names.len()) {
-        return Err(ApiError::invalid(format!("spaces must have 1 to {MAX_SPACES} names")));
-    }
-    let directory = services.spaces.directory().await?;
-    let find = |name: &String| {
-        let space = SpaceName::new(name).filter(|space| directory.may_read(&caller.in_spaces(), space));
-        space.ok_or_else(|| ApiError::not_found(format!("no such space: {name:?}")))
-    };
-    names.iter().map(find).collect()
 }
 
 async fn list(Unrestricted(caller): Unrestricted, cx: RequestContext) -> HandlerResult {

@@ -4,7 +4,7 @@ use actix_web::http::{Method, StatusCode, header::HeaderName};
 use lkr::{Dedup, DocId, Idempotency, MAX_NEW_TEXT_BYTES, OnReplace, Submission, Task, Upsert};
 use lkr_auth::{AuditAction, AuditLog, Credential};
 use lkr_settings::DedupStrategy;
-use lkr_spaces::Spaces;
+use lkr_spaces::{SpaceName, Spaces};
 use serde_json::Map;
 
 use crate::{
@@ -116,12 +116,16 @@ async fn replace(owner: Owner, mut cx: RequestContext) -> HandlerResult {
     let OwnedDocument { doc_id, space, .. } = owner.document()?.clone();
     let named = input.options().space;
     let (document, mut warnings) = input.check()?;
-    if named.is_some_and(|named| named != space.as_str()) {
-        warnings.push(format!("space was ignored: a replacement stays in the space {space}"));
-    }
+    warnings.extend(ignored_space(named.as_deref(), &space));
     let submission = Submission { warnings, ..common_submission(&cx, &owner.caller).await? };
     let task = cx.services()?.kb.replace(doc_id, document, submission).await.for_write()?;
     ApiResponse::accepted(&Accepted::from(&task.ok_or_else(unknown_document)?))
+}
+
+/// The warning of a replacement that names another space than the document's.
+pub(super) fn ignored_space(named: Option<&str>, space: &SpaceName) -> Option<String> {
+    let is_other = named.is_some_and(|named| named != space.as_str());
+    is_other.then(|| format!("space was ignored: a replacement stays in the space {space}"))
 }
 
 /// Applies the client's options to a submission. Callers other than managers of the space may replace only their own

@@ -102,7 +102,15 @@ async fn change(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
 async fn delete(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
     let username = cx.username();
-    cx.services()?.auth.delete_account(&username, caller.actor()).await?;
+    let services = cx.services()?;
+    let account = services.auth.account(&username).await?;
+    services.auth.delete_account(&username, caller.actor()).await?;
+    if let Some(account) = account
+        && let Err(error) = services.spaces.forget_account(&account.id).await
+    {
+        // Nobody has the rights of memberships that remain: a later account has another id.
+        tracing::warn!(%error, account = account.id, "cannot remove the memberships of a deleted account");
+    }
     first_admin::remove_password_file(&cx.state().options, &username).await;
     ApiResponse::ok(&DeletedUser { username, deleted: true })
 }

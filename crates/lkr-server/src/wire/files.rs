@@ -45,6 +45,9 @@ pub(crate) struct ReplaceForm {
     /// Metadata as a JSON object; anything else is ignored with a warning. Values become strings.
     #[schema(nullable = false)]
     metadata: Option<String>,
+    /// Ignored, with a warning if it is not the space of the document: a replacement stays there.
+    #[schema(nullable = false)]
+    space: Option<String>,
 }
 
 /// An accepted file.

@@ -6,12 +6,9 @@ use utoipa::ToSchema;
 
 use crate::{
     error::ApiError,
-    http::{named_space, optional_object, string_map},
+    http::{optional_object, space_names, string_map},
     wire::filter_expr::{FilterExprInput, FilterExprJson},
 };
-
-/// The most spaces in a request.
-const MAX_SPACES: usize = 100;
 
 /// A search request.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -94,15 +91,6 @@ impl SearchInput {
         request.validate().map_err(|error| ApiError::invalid(error.to_string()))?;
         Ok((request, spaces))
     }
-}
-
-/// The names of the spaces of a request.
-fn space_names(names: Vec<String>) -> Result<Vec<SpaceName>, ApiError> {
-    if !(1..=MAX_SPACES).contains(&names.len()) {
-        let count = names.len();
-        return Err(ApiError::invalid(format!("spaces has {count} names, 1 to {MAX_SPACES} are allowed")));
-    }
-    names.into_iter().map(named_space).collect()
 }
 
 /// Declares an enum with its names in JSON.

@@ -10,11 +10,11 @@ use crate::support::{Api, App, MAX_UPLOAD_BYTES, TestOptions, TestResponse, api,
 const UPLOAD: &str = "/api/v1/documents/upload";
 
 /// A part of a form: its name, its file name and its bytes.
-type Part<'a> = (&'a str, Option<&'a str>, &'a [u8]);
+pub(crate) type Part<'a> = (&'a str, Option<&'a str>, &'a [u8]);
 
-const BOUNDARY: &str = "----lkr-boundary";
+pub(crate) const BOUNDARY: &str = "----lkr-boundary";
 
-fn form(parts: &[Part<'_>]) -> Vec<u8> {
+pub(crate) fn form(parts: &[Part<'_>]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, file_name, bytes) in parts {
         let file_name = file_name.map(|name| format!("; filename=\"{name}\"")).unwrap_or_default();
@@ -37,7 +37,7 @@ impl<S: App> Api<S> {
         self.send(request).await
     }
 
-    async fn upload(&self, token: &str, parts: &[Part<'_>]) -> TestResponse {
+    pub(crate) async fn upload(&self, token: &str, parts: &[Part<'_>]) -> TestResponse {
         self.send_form(token, form(parts)).await
     }
 

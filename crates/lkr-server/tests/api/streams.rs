@@ -18,16 +18,16 @@ use crate::support::{Api, App, TestOptions, TestResponse, api, api_with};
 const NOTICED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A response whose body is read part by part.
-struct OpenStream(std::pin::Pin<Box<BoxBody>>);
+pub(crate) struct OpenStream(std::pin::Pin<Box<BoxBody>>);
 
 impl OpenStream {
-    async fn next(&mut self) -> Option<Result<Bytes, String>> {
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, String>> {
         let part = poll_fn(|cx| self.0.as_mut().poll_next(cx)).await;
         part.map(|part| part.map_err(|error| error.to_string()))
     }
 
     /// Reads to the end, or to the first error as a connection does, and returns the last part.
-    async fn last(&mut self) -> Option<Result<Bytes, String>> {
+    pub(crate) async fn last(&mut self) -> Option<Result<Bytes, String>> {
         let mut last = None;
         let reading = async {
             while let Some(part) = self.next().await {
@@ -44,7 +44,7 @@ impl OpenStream {
 }
 
 impl<S: App> Api<S> {
-    async fn open(&self, path: &str, token: &str, address: &str) -> ServiceResponse<BoxBody> {
+    pub(crate) async fn open(&self, path: &str, token: &str, address: &str) -> ServiceResponse<BoxBody> {
         let mut request = TestRequest::with_uri(path).peer_addr(format!("{address}:1234").parse().unwrap());
         if !token.is_empty() {
             request = request.insert_header(("authorization", format!("Bearer {token}")));
@@ -54,13 +54,13 @@ impl<S: App> Api<S> {
 
     /// Submits a document whose task stays pending.
     async fn pending_task(&self, token: &str) -> String {
-        self.faults.set("queue", "claim", true);
+        self.faults.set("queue", "push", true);
         let accepted = self.post("/api/v1/documents", token, json!({ "text": "Basalt." })).await.data();
         format!("/api/v1/documents/tasks/{}/events", accepted["task_id"].as_str().unwrap())
     }
 }
 
-fn stream(response: ServiceResponse<BoxBody>) -> OpenStream {
+pub(crate) fn stream(response: ServiceResponse<BoxBody>) -> OpenStream {
     assert_eq!(response.status().as_u16(), 200);
     OpenStream(Box::pin(response.into_body()))
 }

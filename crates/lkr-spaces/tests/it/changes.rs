@@ -155,3 +155,27 @@ async fn damaged_record_is_an_error_and_hides_no_rule() {
     state.apply(vec![Write::put("spaces/space/a", Expect::Any, "{}")]).await.unwrap();
     assert_eq!(kind_of(Spaces::new(state).directory().await), ErrorKind::Corrupt);
 }
+
+#[tokio::test]
+async fn deleted_account_leaves_no_membership() {
+    let state: Arc<dyn StateStore> = Arc::new(MemoryState::default());
+    let spaces = Spaces::new(Arc::clone(&state));
+    spaces.create(closed_space("a"), vec![]).await.unwrap();
+    spaces.create_group(new_group("g"), vec![]).await.unwrap();
+    for id in ["17", "170"] {
+        let user = MemberId::User(id.to_owned());
+        spaces.put_member(&name("a"), user, "eva", SpaceRole::Reader, vec![]).await.unwrap();
+        let member = GroupMember { account_id: id.to_owned(), username: "eva".to_owned() };
+        spaces.put_group_member(&group_name("g"), member, vec![]).await.unwrap();
+    }
+    spaces.forget_account("17").await.unwrap();
+    let records = state.scan("spaces/", None, lkr_state::ScanOrder::Ascending, 100).await.unwrap();
+    let memberships: Vec<&str> =
+        records.iter().map(|(key, _)| key.rsplit([':', '/']).next().unwrap()).collect();
+    assert_eq!(memberships.iter().filter(|id| **id == "17").count(), 0, "{records:?}");
+    assert_eq!(
+        memberships.iter().filter(|id| **id == "170").count(),
+        2,
+        "another account keeps its memberships"
+    );
+}

@@ -51,7 +51,9 @@ pub(super) fn migrate(kb: &Kb) -> InternalResult<()> {
         vectors::migrate_from_format_2(kb, &mut txn)?;
     }
     kb.tables.meta.put(&mut txn, b"format", &with_checksum(&FORMAT.to_le_bytes()))?;
+    lkr_fail_points::reach("store.write");
     txn.commit()?;
+    lkr_fail_points::reach("store.written");
     if found == MIGRATED {
         let ms = started.elapsed().as_millis();
         tracing::info!(from = MIGRATED, to = FORMAT, ms, "store migrated");

@@ -11,7 +11,7 @@ use lkr::{
         vectors::{Collection, CollectionSpec, Include, Tags, VectorStore},
     },
 };
-use lkr_catalog::{Task, TaskInput, Texts};
+use lkr_catalog::{DeleteResult, Task, TaskInput, Texts};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 
 use crate::closed_kb::{ClosedKb, DOCUMENTS, damage_row, edit_data_file, only, point, text};
@@ -78,12 +78,14 @@ async fn lesson_05_orphaned_data_is_found_and_removed() {
     planted.id = PointId::derive(orphan, 1, Layer::Chunks, 0);
     planted.origin.doc_id = orphan;
     store.vectors().upsert(&chunks, vec![planted]).await.unwrap();
+    let partial_result = serde_json::to_vec(&DeleteResult::default()).unwrap();
     store
         .state()
         .apply(vec![
             Write::put(format!("content/{}/{orphan}", "0".repeat(64)), Expect::Any, ""),
             Write::put(format!("simhash/{orphan}"), Expect::Any, "0123456789abcdef"),
             Write::put(format!("active/{}", DocId::new()), Expect::Any, lkr::TaskId::new().to_string()),
+            Write::put(format!("partial-result/{}", lkr::TaskId::new()), Expect::Any, partial_result),
         ])
         .await
         .unwrap();
@@ -97,7 +99,7 @@ async fn lesson_05_orphaned_data_is_found_and_removed() {
     let partial = closed.text_path(closed.first()).with_extension("").display().to_string() + "#1";
     fs::write(&partial, "half").unwrap();
     let findings = closed.findings().await;
-    assert_eq!(findings.len(), 7, "{findings:?}");
+    assert_eq!(findings.len(), 8, "{findings:?}");
     closed.assert_repairs("orphaned points of document").await;
     assert!(!closed.path(&file).exists() && !Path::new(&partial).exists());
     // They are moved aside, because they may be the only copy.

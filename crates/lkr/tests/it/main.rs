@@ -10,6 +10,7 @@
 
 #[cfg(all(feature = "files", feature = "lmdb"))]
 mod backup;
+mod bulk_delete;
 mod change_failures;
 mod changes;
 mod closed_kb;

@@ -1,12 +1,13 @@
 //! Spaces: what a scope shows, that nothing outside it changes an answer, moving documents, deleting spaces.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use lkr::{
     Creator, Dedup, DocId, DocumentChange, ErrorKind, KnowledgeBase, ListFilter, Scope, SearchRequest,
     SearchResponse, SpaceName, Submission, Task, TaskId, TaskKind, TaskLists, TaskStatus, Upsert,
     spaces::{Caller, NewSpace, ReadPolicy, WritePolicy},
 };
+use lkr_state::{FailingState, MemoryState, StateStore};
 
 use crate::{
     changes::{assert_tags, category},
@@ -335,5 +336,53 @@ async fn task_ids(
         if after.is_none() {
             return ids;
         }
+    }
+}
+
+/// The calls of the state store.
+fn counted_state() -> (Arc<dyn StateStore>, Arc<Mutex<Vec<String>>>) {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&calls);
+    let state = FailingState::new(Arc::new(MemoryState::default()), move |operation| {
+        log.lock().unwrap().push(operation.to_owned());
+        None
+    });
+    (Arc::new(state), calls)
+}
+
+#[tokio::test]
+async fn lesson_37_hidden_document_takes_the_reads_of_an_unknown_one() {
+    let (state, calls) = counted_state();
+    let stores = TestStores { state, ..TestStores::default() };
+    let embedder = ScriptedEmbedder::new(100);
+    let kb = stores.open(Some(Arc::clone(&embedder))).await;
+    let live = add_to(&kb, "secret", "basalt", 3).await.doc_id().unwrap();
+    let replaced = add_to(&kb, "secret", "marble", 3).await.doc_id().unwrap();
+    embedder.permits.forget_permits(1000);
+    let new = kb.submit(document("slate", 3), into_space("secret")).await.unwrap();
+    let replacement =
+        kb.replace(replaced, document("new slate", 3), into_space("secret")).await.unwrap().unwrap();
+    for task in [new.task_id, replacement.task_id] {
+        wait_until("the task runs", async || {
+            kb.task(task).await.unwrap().unwrap().status == TaskStatus::Running
+        })
+        .await;
+    }
+    let mine = scope(&["default", "team"]);
+    let reads = async |doc_id: DocId| {
+        // Workers may read in between, so the least of some tries counts.
+        let mut least: Option<Vec<String>> = None;
+        for _ in 0..20 {
+            calls.lock().unwrap().clear();
+            assert_eq!(kb.home(&mine, doc_id).await.unwrap(), None);
+            assert_eq!(kb.document_in(&mine, doc_id).await.unwrap(), None);
+            let now = calls.lock().unwrap().clone();
+            least = least.filter(|least| least.len() <= now.len()).or(Some(now));
+        }
+        least.unwrap()
+    };
+    let unknown = reads(DocId::new()).await;
+    for hidden in [live, replaced, new.doc_id().unwrap()] {
+        assert_eq!(reads(hidden).await, unknown);
     }
 }
