@@ -41,6 +41,18 @@ pub(crate) fn delete(task: &Task) -> impl Iterator<Item = Write> {
 }
 
 impl Catalog {
+    /// A task of some lists. The indexes are read first, so a task that is in none of the lists takes the same reads as one that
+    /// does not exist.
+    pub async fn task_in(&self, lists: &TaskLists, task_id: TaskId) -> Result<Option<Task>> {
+        if let Some(prefixes) = lists.prefixes() {
+            let keys: Vec<String> = prefixes.into_iter().map(|prefix| format!("{prefix}{task_id}")).collect();
+            if self.state.get_many(&keys).await?.iter().all(Option::is_none) {
+                return Ok(None);
+            }
+        }
+        self.task(task_id).await
+    }
+
     /// Writes the entries of a task in its indexes.
     ///
     /// # Errors

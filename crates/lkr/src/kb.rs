@@ -84,6 +84,11 @@ impl KnowledgeBase {
         self.shared.catalog.task(task_id).await.during("read task")
     }
 
+    /// A task of some lists; `None` also if it is in none of them.
+    pub async fn task_in(&self, lists: &TaskLists, task_id: TaskId) -> Result<Option<Task>> {
+        self.shared.catalog.task_in(lists, task_id).await.during("read task")
+    }
+
     /// Lists the tasks of `lists` that `keep` accepts, newest first, starting after `after`.
     pub async fn tasks(
         &self,

@@ -162,7 +162,7 @@ async fn admit_to_task(
         return Ok(None);
     };
     let rights = services.rights_to_write(caller).await?;
-    let task = services.kb.task(task_id).await.for_write()?;
+    let task = services.kb.task_in(&rights.task_lists(None), task_id).await.for_write()?;
     let Some(task) = task.filter(|task| rights.may_read_task(task)) else { return Ok(None) };
     if !rights.may_change_task(&task) {
         return Err(ApiError::forbidden("the task belongs to another account"));

@@ -114,7 +114,7 @@ async fn get(reader: Reader, cx: RequestContext) -> HandlerResult {
 /// The task that the path names, if it exists for the caller.
 async fn readable_task(reader: &Reader, cx: &RequestContext) -> Result<Task, ApiError> {
     let rights = cx.rights(reader.0.as_ref()).await?;
-    let task = cx.services()?.kb.task(cx.task_id()?).await.for_read()?;
+    let task = cx.services()?.kb.task_in(&rights.task_lists(None), cx.task_id()?).await.for_read()?;
     task.filter(|task| rights.may_read_task(task)).ok_or_else(unknown_task)
 }
 

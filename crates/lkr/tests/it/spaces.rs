@@ -385,4 +385,18 @@ async fn lesson_37_hidden_document_takes_the_reads_of_an_unknown_one() {
     for hidden in [live, replaced, new.doc_id().unwrap()] {
         assert_eq!(reads(hidden).await, unknown);
     }
+    let lists =
+        TaskLists::Of { spaces: ["default", "team"].map(space).into(), account: Some("eva".to_owned()) };
+    let task_reads = async |task_id: TaskId| {
+        let mut least = usize::MAX;
+        for _ in 0..20 {
+            calls.lock().unwrap().clear();
+            assert_eq!(kb.task_in(&lists, task_id).await.unwrap(), None);
+            least = least.min(calls.lock().unwrap().len());
+        }
+        least
+    };
+    assert_eq!(task_reads(new.task_id).await, task_reads(TaskId::new()).await);
+    let lists = TaskLists::Of { spaces: ["secret"].map(space).into(), account: None };
+    assert_eq!(kb.task_in(&lists, new.task_id).await.unwrap().unwrap().task_id, new.task_id);
 }
