@@ -40,7 +40,7 @@ pub(crate) async fn delete_space(
             report.progress(Stage::Delete, Progress { done: result.documents, total });
         }
     }
-    let done = task.done(Stage::Delete, result.documents, TaskResult::Deleted(result));
+    let done = task.done(catalog.now(), Stage::Delete, result.documents, TaskResult::Deleted(result));
     if let Some(spaces) = &state.ports.spaces
         && spaces.remove_space(task, space, catalog.end_writes(active, &done)?).await?
     {
