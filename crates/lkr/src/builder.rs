@@ -163,7 +163,8 @@ impl Builder {
         self
     }
 
-    /// Where the times and ids of documents, tasks and spaces come from; the clock of the system by default.
+    /// Where the times and ids of documents, tasks and spaces come from; the clock of the system by default. It must not be
+    /// ahead of that, because stored texts have its timestamps.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);

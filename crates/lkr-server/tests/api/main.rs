@@ -10,6 +10,7 @@ mod failures;
 mod files;
 mod filters;
 mod generated;
+mod hidden_changes;
 mod keys;
 mod knowledge;
 mod openapi;
