@@ -10,7 +10,6 @@ mod failures;
 mod files;
 mod filters;
 mod generated;
-mod hidden_changes;
 mod keys;
 mod knowledge;
 mod openapi;

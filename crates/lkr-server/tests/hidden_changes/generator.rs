@@ -5,7 +5,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use super::{
+use crate::{
     refusing_embedder::REFUSED_WORD,
     service::{Answer, Caller, Operation},
 };

@@ -3,7 +3,7 @@
 use actix_web::http::Method;
 use serde_json::json;
 
-use super::{
+use crate::{
     generator::{Generator, encoded, request, with_body},
     service::{Caller, Operation},
 };

@@ -7,11 +7,11 @@ use lkr::{Catalog, IngestOptions, ports::Embedder};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use serde_json::{Value, json};
 
-use super::{
+use crate::support::{Api, App, TestOptions, TestStores, api_with};
+use crate::{
     operation_clock::{OperationClock, Place},
     refusing_embedder::RefusingEmbedder,
 };
-use crate::support::{Api, App, TestOptions, TestStores, api_with};
 
 /// Who sends a request. The answers to the first four are compared; they may not read `legal`, `vault` and `archive`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,11 +4,22 @@
 //! The clock and the ids are injected, so that hidden operations shift neither. After each operation the services wait for
 //! the end of their tasks, so that answers do not depend on their speed.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by a panic"
+)]
+
 mod generator;
 mod hidden;
 mod operation_clock;
 mod refusing_embedder;
 mod service;
+#[expect(dead_code, reason = "the tests of `api` use more of it")]
+#[path = "../api/support.rs"]
+mod support;
 mod visible;
 
 use std::{collections::VecDeque, env};
@@ -16,12 +27,12 @@ use std::{collections::VecDeque, env};
 use futures_util::future::join;
 use serde_json::Value;
 
-use self::{
+use crate::{
     generator::Generator,
     operation_clock::Place,
     service::{Answer, Caller, Operation, Service, Setup, start},
+    support::App,
 };
-use crate::support::App;
 
 /// The operations of a sequence. Each sequence begins with new services.
 const OPERATIONS: usize = 250;
