@@ -9,7 +9,8 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test fails by a panic"
+    clippy::print_stderr,
+    reason = "a test fails by a panic and shows its seed"
 )]
 
 mod generator;

@@ -24,8 +24,9 @@ impl Generator {
             61..72 => self.list_documents(),
             72..80 => self.read_document(),
             80..88 => self.read_tasks(),
-            88..93 => self.read_spaces(),
-            93..97 => self.move_document(),
+            88..92 => self.read_spaces(),
+            92..94 => self.refused(),
+            94..97 => self.move_document(),
             _ => self.administer(),
         }
     }
@@ -174,6 +175,26 @@ impl Generator {
             _ => "/knowledge/stats".to_owned(),
         };
         request(self.observer(), Method::GET, path)
+    }
+
+    /// An operation that an observer has no right to, about something that may exist.
+    fn refused(&mut self) -> Operation {
+        let (space, group) = (self.space_name(), format!("/groups/group-{}", self.below(self.made + 1)));
+        let observer = self.observer();
+        match self.below(6) {
+            0 => with_body(observer, Method::PATCH, format!("/spaces/{space}"), json!({ "title": "T" })),
+            1 => {
+                let path = format!("/spaces/{space}/members/user:wim");
+                with_body(observer, Method::PUT, path, json!({ "role": "reader" }))
+            }
+            2 => with_body(observer, Method::POST, "/spaces", json!({ "space": space })),
+            3 => request(observer, Method::GET, format!("{group}/members")),
+            4 => request(observer, Method::DELETE, group),
+            _ => {
+                let body = json!({ "name": "k", "spaces": [self.pick(&["legal", "hidden-1", "nowhere"])] });
+                with_body(observer, Method::POST, "/auth/keys", body)
+            }
+        }
     }
 
     /// A move between readable spaces, or between a readable one and `archive`.
