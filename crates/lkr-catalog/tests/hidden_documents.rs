@@ -112,7 +112,7 @@ async fn answers(catalog: &Catalog, scope: &Scope, limit: usize, filter: &ListFi
             }
         }
     }
-    for id in (0..DOCUMENTS).flat_map(|n| [doc_id(n, 0), doc_id(n, HIDDEN_IDS)]) {
+    for id in (0..3).flat_map(|n| [doc_id(n, 0), doc_id(n, HIDDEN_IDS)]) {
         seen.push(format!("{:?}", catalog.document_in(scope, id).await.unwrap()));
     }
     let tasks =

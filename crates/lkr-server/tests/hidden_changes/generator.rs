@@ -27,6 +27,8 @@ pub(crate) struct Generator {
     pub(crate) hidden: SeenIds,
     /// Requests for the next page of a listing.
     pub(crate) next_pages: Vec<Operation>,
+    /// The last search, until it is repeated.
+    pub(crate) last_search: Option<Operation>,
     /// The number of hidden spaces, groups and accounts that were made.
     pub(crate) made: usize,
 }
@@ -69,6 +71,7 @@ impl Generator {
             visible: SeenIds::default(),
             hidden: SeenIds::default(),
             next_pages: Vec::new(),
+            last_search: None,
             made: 0,
         }
     }

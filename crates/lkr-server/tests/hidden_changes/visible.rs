@@ -11,6 +11,12 @@ use crate::{
 impl Generator {
     /// An operation of an observer, or one of somebody else that observers may see the effect of.
     pub(crate) fn visible_operation(&mut self) -> Operation {
+        // A repeated search is answered from the cache, unless a change came between that it can show.
+        if self.chance(60)
+            && let Some(search) = self.last_search.take()
+        {
+            return search;
+        }
         match self.below(100) {
             0..13 => self.add(),
             13..16 => self.add_batch(),
@@ -123,7 +129,9 @@ impl Generator {
         if self.chance(10) {
             body["fusion"] = json!("rrf");
         }
-        with_body(self.observer(), Method::POST, path, body)
+        let search = with_body(self.observer(), Method::POST, path, body);
+        self.last_search = Some(search.clone());
+        search
     }
 
     fn list_documents(&mut self) -> Operation {
