@@ -11,12 +11,17 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{cargo, entries, root, run};
 
+/// The copy of the working tree, and its target folder.
+const TREE: &str = "target/breaks/tree";
+const TARGET: &str = "target/breaks/target";
+
 /// The tests that must fail.
 const TESTS: [&str; 5] = ["test", "--package", "lkr-server", "--test", "hidden_changes"];
 
 /// Applies each patch, or the named one, to a copy of the working tree, and runs the tests there.
 ///
-/// The copy is `target/breaks`. It shares the target folder, so that the dependencies are built once.
+/// The copy is `target/breaks/tree`. It has a target folder of its own: in a shared one, cargo would take what was built from
+/// a patched file for what the working tree's file makes. So the first run builds all dependencies.
 ///
 /// # Errors
 /// If the tests fail without a patch, or pass with one.
@@ -25,7 +30,7 @@ pub(crate) fn check_breaks(arguments: &[OsString]) -> Result<()> {
     let mut chosen = patches()?;
     chosen.retain(|patch| named.as_ref().is_none_or(|named| name_of(patch) == *named));
     ensure!(!chosen.is_empty(), "no patch has this name; see tests/breaks");
-    let tree = Path::new("target/breaks");
+    let tree = Path::new(TREE);
     copy_tree(tree)?;
     build(tree)?;
     ensure!(passes(tree)?, "the tests fail without a patch");
@@ -125,7 +130,7 @@ fn passes(tree: &Path) -> Result<bool> {
 
 fn tests(tree: &Path) -> Result<Command> {
     let mut tests = cargo(&TESTS)?;
-    tests.current_dir(root()?.join(tree)).env("CARGO_TARGET_DIR", root()?.join("target"));
+    tests.current_dir(root()?.join(tree)).env("CARGO_TARGET_DIR", root()?.join(TARGET));
     Ok(tests)
 }
 
