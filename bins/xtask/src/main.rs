@@ -5,9 +5,11 @@
 //! - `build` and `install` build the executable under both of its names.
 //! - `files` scores the parsers on a folder of files with references.
 //! - `fuzz` runs each fuzz target for a minute; `crash` kills a loaded server many times.
+//! - `breaks` checks that tests catch the mistakes in `tests/breaks`.
 
 #![expect(clippy::print_stderr, reason = "a person reads what the automation does")]
 
+mod breaks;
 mod direction;
 mod docs;
 mod executable;
@@ -32,7 +34,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | \
                      build [--profile PROFILE] | install [ROOT] | model [FOLDER THAT HOLDS IT] | files [FOLDER] | \
-                     fuzz [SECONDS] [TARGET] | crash [KILLS]";
+                     fuzz [SECONDS] [TARGET] | crash [KILLS] | breaks [NAME]";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -48,6 +50,7 @@ fn main() -> Result<()> {
         Some("files") => files::score(rest.first().map(Path::new)),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("crash") => crash(&rest),
+        Some("breaks") => breaks::check_breaks(&rest),
         _ => bail!(USAGE),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use lkr_domain::{Creator, DocId, SpaceName, TaskId};
+use lkr_domain::{Clock, Creator, DocId, SpaceName, TaskId};
 use lkr_state::{Expect, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -190,64 +190,77 @@ impl Catalog {
 impl Task {
     /// A pending ingestion of a new document.
     #[must_use]
-    pub fn ingest(doc_id: DocId, space: SpaceName, created_by: Creator, input: TaskInput) -> Self {
-        Self::pending(TaskKind::Ingest, TaskSubject::Document(doc_id), Some(space), created_by, input)
+    pub fn ingest(
+        clock: &dyn Clock,
+        doc_id: DocId,
+        space: SpaceName,
+        created_by: Creator,
+        input: TaskInput,
+    ) -> Self {
+        Self::pending(clock, TaskKind::Ingest, TaskSubject::Document(doc_id), Some(space), created_by, input)
     }
 
     /// A pending replacement of a document.
     #[must_use]
-    pub fn replace(doc_id: DocId, space: SpaceName, created_by: Creator, input: TaskInput) -> Self {
-        Self::pending(TaskKind::Replace, TaskSubject::Document(doc_id), Some(space), created_by, input)
+    pub fn replace(
+        clock: &dyn Clock,
+        doc_id: DocId,
+        space: SpaceName,
+        created_by: Creator,
+        input: TaskInput,
+    ) -> Self {
+        Self::pending(clock, TaskKind::Replace, TaskSubject::Document(doc_id), Some(space), created_by, input)
     }
 
     /// A pending classification of all documents, or of those of a space.
     #[must_use]
-    pub fn reclassify(space: Option<SpaceName>, created_by: Creator) -> Self {
-        Self::of_corpus(TaskKind::Reclassify, space, created_by)
+    pub fn reclassify(clock: &dyn Clock, space: Option<SpaceName>, created_by: Creator) -> Self {
+        Self::of_corpus(clock, TaskKind::Reclassify, space, created_by)
     }
 
     /// A pending removal of a space with all its documents.
     #[must_use]
-    pub fn delete_space(space: SpaceName, created_by: Creator) -> Self {
-        Self::of_corpus(TaskKind::DeleteSpace, Some(space), created_by)
+    pub fn delete_space(clock: &dyn Clock, space: SpaceName, created_by: Creator) -> Self {
+        Self::of_corpus(clock, TaskKind::DeleteSpace, Some(space), created_by)
     }
 
     /// A pending removal of the documents that match a filter.
     #[must_use]
-    pub fn delete_where(created_by: Creator) -> Self {
-        Self::of_corpus(TaskKind::DeleteWhere, None, created_by)
+    pub fn delete_where(clock: &dyn Clock, created_by: Creator) -> Self {
+        Self::of_corpus(clock, TaskKind::DeleteWhere, None, created_by)
     }
 
-    fn of_corpus(kind: TaskKind, space: Option<SpaceName>, created_by: Creator) -> Self {
-        let subject = TaskSubject::Corpus(CorpusSlot::unique());
-        Self::pending(kind, subject, space, created_by, TaskInput::default())
+    fn of_corpus(clock: &dyn Clock, kind: TaskKind, space: Option<SpaceName>, created_by: Creator) -> Self {
+        let subject = TaskSubject::Corpus(CorpusSlot::unique(clock));
+        Self::pending(clock, kind, subject, space, created_by, TaskInput::default())
     }
 
     /// A pending re-embedding of all documents with another model. All such tasks share one slot, so a new one replaces
     /// the unfinished one.
     #[must_use]
-    pub fn reembed(created_by: Creator, model: ModelName) -> Self {
+    pub fn reembed(clock: &dyn Clock, created_by: Creator, model: ModelName) -> Self {
         let input = TaskInput { model: Some(model), ..TaskInput::default() };
         let subject = TaskSubject::Corpus(CorpusSlot::REEMBEDDING);
-        Self::pending(TaskKind::Reembed, subject, None, created_by, input)
+        Self::pending(clock, TaskKind::Reembed, subject, None, created_by, input)
     }
 
     /// A pending evaluation of searches with a gold set.
     #[must_use]
-    pub fn evaluate(created_by: Creator) -> Self {
-        Self::of_corpus(TaskKind::Evaluate, None, created_by)
+    pub fn evaluate(clock: &dyn Clock, created_by: Creator) -> Self {
+        Self::of_corpus(clock, TaskKind::Evaluate, None, created_by)
     }
 
     fn pending(
+        clock: &dyn Clock,
         kind: TaskKind,
         subject: TaskSubject,
         space: Option<SpaceName>,
         created_by: Creator,
         input: TaskInput,
     ) -> Self {
-        let now = OffsetDateTime::now_utc();
+        let now = clock.now();
         Self {
-            task_id: TaskId::new(),
+            task_id: TaskId::new_by(clock),
             subject,
             space,
             kind,
@@ -264,9 +277,9 @@ impl Task {
         }
     }
 
-    /// The same task, ended as cancelled.
+    /// The same task, ended as cancelled at `now`.
     #[must_use]
-    pub fn cancelled(self) -> Self {
+    pub fn cancelled(self, now: OffsetDateTime) -> Self {
         Self {
             status: TaskStatus::Failed,
             error: Some(TaskFailure {
@@ -275,7 +288,7 @@ impl Task {
                 stage: self.stage,
                 retryable: false,
             }),
-            updated_at: OffsetDateTime::now_utc(),
+            updated_at: now,
             ..self
         }
     }

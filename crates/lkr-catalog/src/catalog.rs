@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
-use lkr_domain::{DocId, Document, Scope, SpaceName, TaskId};
+use lkr_domain::{Clock, DocId, Document, Scope, SpaceName, SystemClock, TaskId};
 use lkr_state::{ConflictError, Record, StateStore, StateStoreExt, Write};
+use time::OffsetDateTime;
 
 use crate::{Outbox, Result, Task, document, key, task_record::read_task};
 
@@ -10,6 +11,7 @@ use crate::{Outbox, Result, Task, document, key, task_record::read_task};
 pub struct Catalog {
     pub(crate) state: Arc<dyn StateStore>,
     pub(crate) outbox: Option<Arc<dyn Outbox>>,
+    clock: Arc<dyn Clock>,
 }
 
 /// A value with the version of its record.
@@ -25,13 +27,31 @@ impl Catalog {
     /// The catalog over `state`.
     #[must_use]
     pub fn new(state: Arc<dyn StateStore>) -> Self {
-        Self { state, outbox: None }
+        Self { state, outbox: None, clock: Arc::new(SystemClock) }
     }
 
     /// The same catalog with an outbox that reports its steps.
     #[must_use]
     pub fn with_outbox(self, outbox: Arc<dyn Outbox>) -> Self {
         Self { outbox: Some(outbox), ..self }
+    }
+
+    /// The same catalog with another clock than the system's.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Where the times and ids of records come from.
+    #[must_use]
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    /// The present time.
+    #[must_use]
+    pub fn now(&self) -> OffsetDateTime {
+        self.clock.now()
     }
 
     /// Repeats `attempt` while it loses a compare-and-set, see [`lkr_state::retry_on_conflict`].

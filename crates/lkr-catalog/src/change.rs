@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lkr_domain::{DocId, Document};
+use lkr_domain::{Clock, DocId, Document};
 use lkr_state::{Expect, ScanOrder, Write};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -26,14 +26,14 @@ pub struct ChangeNote {
 impl ChangeNote {
     /// A new note about a document.
     #[must_use]
-    pub fn new(doc_id: DocId) -> Self {
-        Self { doc_id, id: Uuid::now_v7(), copy: None }
+    pub fn new(clock: &dyn Clock, doc_id: DocId) -> Self {
+        Self { doc_id, id: clock.new_uuid(), copy: None }
     }
 
     /// A new note that the points and the text of a document are being copied to a revision.
     #[must_use]
-    pub fn of_copy(doc_id: DocId, revision: u64) -> Self {
-        Self { copy: Some(revision), ..Self::new(doc_id) }
+    pub fn of_copy(clock: &dyn Clock, doc_id: DocId, revision: u64) -> Self {
+        Self { copy: Some(revision), ..Self::new(clock, doc_id) }
     }
 
     /// The revision to which the document's points are being copied, if they are.

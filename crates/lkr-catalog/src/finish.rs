@@ -136,7 +136,7 @@ impl Catalog {
     /// The cancelled form of an unfinished task, and the writes that cancel it. They do not include the removal of its
     /// active record, because a task that takes its place overwrites that record.
     pub(crate) fn cancel_writes(&self, unfinished: &UnfinishedTask) -> Result<(Task, Vec<Write>)> {
-        let task = unfinished.task.clone().cancelled();
+        let task = unfinished.task.clone().cancelled(self.now());
         let mut writes = vec![
             unfinished.concurrent_edit.end(unfinished.active, task.input.revision),
             Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
@@ -149,15 +149,15 @@ impl Catalog {
 }
 
 impl Task {
-    /// The task as it ends now, with all `total` units of its last stage done. The attempt is counted.
+    /// The task as it ends at `now`, with all `total` units of its last stage done. The attempt is counted.
     #[must_use]
-    pub fn done(&self, stage: Stage, total: u64, result: TaskResult) -> Self {
+    pub fn done(&self, now: OffsetDateTime, stage: Stage, total: u64, result: TaskResult) -> Self {
         Self {
             status: TaskStatus::Done,
             stage,
             progress: Progress { done: total, total },
             attempts: self.attempts + 1,
-            updated_at: OffsetDateTime::now_utc(),
+            updated_at: now,
             result: Some(result),
             error: None,
             ..self.clone()

@@ -37,7 +37,7 @@ impl Catalog {
             stage: Stage::Queued,
             progress: Progress::default(),
             attempts: 0,
-            updated_at: OffsetDateTime::now_utc(),
+            updated_at: self.now(),
             error: None,
             ..before
         };

@@ -1,4 +1,4 @@
-use lkr_domain::{Creator, Dedup, DocId, Metadata, Original, SpaceName, TaskId};
+use lkr_domain::{Clock, Creator, Dedup, DocId, Metadata, Original, SpaceName, TaskId};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -108,8 +108,8 @@ impl CorpusSlot {
     pub(crate) const REEMBEDDING: Self = Self(DocId::from_bytes(*b"all, by a model."));
 
     /// A slot of its own, for a task that excludes no other.
-    pub(crate) fn unique() -> Self {
-        Self(DocId::new())
+    pub(crate) fn unique(clock: &dyn Clock) -> Self {
+        Self(DocId::new_by(clock))
     }
 }
 

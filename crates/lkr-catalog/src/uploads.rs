@@ -30,7 +30,7 @@ pub(crate) struct UploadV1 {
 impl Catalog {
     /// Records that an original is about to be stored at `path`. The step that accepts its document removes the note.
     pub async fn note_upload(&self, doc_id: DocId, path: &str) -> Result<()> {
-        let note = UploadV1 { path: path.to_owned(), begun: OffsetDateTime::now_utc() };
+        let note = UploadV1 { path: path.to_owned(), begun: self.now() };
         let note = serde_json::to_vec(&note).map_err(|e| Error::corrupt("write upload note", e))?;
         Ok(self.state.apply(vec![Write::put(key::upload(doc_id, path), Expect::Any, note)]).await?)
     }

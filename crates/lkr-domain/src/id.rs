@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 
-use crate::Layer;
+use crate::{Clock, Layer, SystemClock};
 
 /// The text is not 32 lower-case hexadecimal characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +114,13 @@ macro_rules! time_ordered_ids {
             #[must_use]
             #[expect(clippy::new_without_default, reason = "each call returns another id")]
             pub fn new() -> Self {
-                Self(uuid::Uuid::now_v7().into_bytes())
+                Self::new_by(&SystemClock)
+            }
+
+            /// A new id of a clock.
+            #[must_use]
+            pub fn new_by(clock: &dyn Clock) -> Self {
+                Self(clock.new_uuid().into_bytes())
             }
         }
     )*};

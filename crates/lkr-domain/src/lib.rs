@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod clock;
 mod document;
 mod error;
 mod file_name;
@@ -11,6 +12,7 @@ mod space;
 mod sparse;
 mod structure;
 
+pub use clock::{Clock, SystemClock};
 pub use document::{
     Counts, Creator, Dedup, Document, Fingerprint, MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_NEW_TEXT_BYTES,
     MAX_PROPERTIES_BYTES, Metadata, NewDocument, Original, RESERVED_METADATA,

@@ -94,6 +94,7 @@ async fn prepare(
     state: &IngestState,
     staged: &mut [StagedDocument],
 ) -> Result<Option<(Vec<Acceptance>, Vec<Write>)>> {
+    let clock = state.ports.catalog.clock();
     let (mut acceptances, mut writes) = (Vec::with_capacity(staged.len()), Vec::new());
     let upserts = |StagedDocument { item, submission, .. }: &StagedDocument| {
         submission.upsert.map(|_| (submission.space.clone(), item.source.clone()))
@@ -107,7 +108,8 @@ async fn prepare(
         if source.is_some_and(|source| later.contains(source)) {
             let created_by = document.submission.created_by.clone();
             let (space, input) = (document.submission.space.clone(), document.task_input(1));
-            let task = Task::ingest(DocId::new(), space, created_by, input).cancelled();
+            let task =
+                Task::ingest(clock, DocId::new_by(clock), space, created_by, input).cancelled(clock.now());
             acceptances.push(Acceptance { task, existing: None });
             continue;
         }
@@ -130,9 +132,9 @@ async fn prepare(
         let created_by = document.submission.created_by.clone();
         let task = if let Some(space) = live_space {
             input.dedup = Dedup::None;
-            Task::replace(doc_id, space, created_by, input)
+            Task::replace(clock, doc_id, space, created_by, input)
         } else {
-            Task::ingest(doc_id, document.submission.space.clone(), created_by, input)
+            Task::ingest(clock, doc_id, document.submission.space.clone(), created_by, input)
         };
         acceptances.push(Acceptance { task, existing: replaced });
     }
@@ -151,6 +153,6 @@ async fn find_target(state: &IngestState, document: &StagedDocument) -> Result<O
             let place = upsert::Place { space: &submission.space, source: &item.source };
             upsert::find_target(&state.ports, place, &submission.created_by, upsert).await.map(Some)
         }
-        _ => Ok(Some(Target::new())),
+        _ => Ok(Some(Target::new(state.ports.catalog.clock()))),
     }
 }

@@ -3,7 +3,6 @@
 use lkr_catalog::{DocumentChange, DocumentState, tags_of};
 use lkr_domain::{DocId, Document};
 use lkr_state::Write;
-use time::OffsetDateTime;
 use tokio::sync::Mutex;
 
 use crate::{
@@ -113,7 +112,7 @@ where
         if after == before.value && concurrent.is_none() {
             return Ok(Some((after, false)));
         }
-        after.updated_at = OffsetDateTime::now_utc();
+        after.updated_at = self.ports.catalog.now();
         if pending.is_some() || tags_of(&after) != tags_of(&before.value) {
             if pending.is_none() {
                 *pending = Some(self.changes.begin(self.doc_id).await?);

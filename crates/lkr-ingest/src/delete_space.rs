@@ -47,7 +47,7 @@ pub(crate) async fn delete_space(
             return Err(Error::new(ErrorKind::Internal, "delete space", reason));
         }
     }
-    let done = task.done(Stage::Delete, result.documents, TaskResult::Deleted(result));
+    let done = task.done(catalog.now(), Stage::Delete, result.documents, TaskResult::Deleted(result));
     if let Some(spaces) = &state.ports.spaces
         && spaces.remove_space(task, space, catalog.end_writes(active, &done)?).await?
     {

@@ -1,7 +1,7 @@
 //! The task that deletes the documents that match a filter.
 
 use lkr_catalog::{ActiveTask, ListFilter, Progress, Stage, Task, TaskResult};
-use lkr_domain::{Creator, DocId, Document, FilterExpr, Scope, SpaceName};
+use lkr_domain::{Clock, Creator, DocId, Document, FilterExpr, Scope, SpaceName};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -44,7 +44,7 @@ struct BulkDeleteV1 {
 }
 
 /// The additional input of the task.
-pub(crate) fn encode(delete: &BulkDelete) -> Result<Vec<u8>> {
+pub(crate) fn encode(clock: &dyn Clock, delete: &BulkDelete) -> Result<Vec<u8>> {
     let spaces = match &delete.scope {
         Scope::All => None,
         Scope::Spaces(spaces) => Some(spaces.iter().cloned().collect()),
@@ -54,7 +54,7 @@ pub(crate) fn encode(delete: &BulkDelete) -> Result<Vec<u8>> {
         spaces,
         own_only: delete.own_only,
         key: delete.key.clone(),
-        newest: DocId::new(),
+        newest: DocId::new_by(clock),
     };
     serde_json::to_vec(&input).map_err(|error| Error::new(ErrorKind::Internal, "delete documents", error))
 }
@@ -90,7 +90,7 @@ pub(crate) async fn delete_where(
             break;
         }
     }
-    let done = task.done(Stage::Delete, progress.done, TaskResult::Deleted(result));
+    let done = task.done(catalog.now(), Stage::Delete, progress.done, TaskResult::Deleted(result));
     Ok(catalog.end(active, &done).await?)
 }
 

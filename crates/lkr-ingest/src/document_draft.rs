@@ -64,12 +64,13 @@ pub(crate) async fn parse(parser: &Arc<dyn Parser>, text: StoredText) -> Result<
     .await?
 }
 
-/// Layers a parsed text, in a blocking task. Returns the draft and warnings.
+/// Layers a parsed text, in a blocking task. `now` is when the document is made. Returns the draft and warnings.
 pub(crate) async fn draft_document(
     sparse: SparseEncoder,
     task: &Task,
     parsed: Parsed,
     fingerprint: Fingerprint,
+    now: OffsetDateTime,
     permit: TextPermit,
 ) -> Result<(DocumentDraft, Vec<String>)> {
     let cancelled = CancellationToken::new();
@@ -77,7 +78,7 @@ pub(crate) async fn draft_document(
     let (doc_id, task) = (task.doc_id()?, task.clone());
     tokio::task::spawn_blocking(move || {
         let layered = layer(&parsed, &task.input.title, &LayerOptions::default());
-        let document = new_document(doc_id, &task, &parsed.text, &layered, fingerprint);
+        let document = new_document(doc_id, &task, &parsed.text, &layered, fingerprint, now);
         if cancelled.is_cancelled() {
             return Err(Error::new(ErrorKind::Superseded, "layer", "the task was cancelled"));
         }
@@ -100,8 +101,8 @@ fn new_document(
     text: &str,
     layered: &Layered,
     fingerprint: Fingerprint,
+    now: OffsetDateTime,
 ) -> Document {
-    let now = OffsetDateTime::now_utc();
     let root = layered.root.clone();
     Document {
         doc_id,

@@ -18,5 +18,6 @@ pub(crate) async fn evaluate(ports: &Ports, active: ActiveTask, task: &Task, rep
     let elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let queries = flat.queries;
     let result = TaskResult::Evaluated(EvaluateResult { flat, layered, elapsed_ms });
-    Ok(ports.catalog.end(active, &task.done(Stage::Evaluate, queries, result)).await?)
+    let done = task.done(ports.catalog.now(), Stage::Evaluate, queries, result);
+    Ok(ports.catalog.end(active, &done).await?)
 }

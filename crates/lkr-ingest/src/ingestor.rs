@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use lkr_catalog::{Catalog, Deleted, DocumentChange, FIRST_WITH_SPACES, Idempotency, STORE_VERSION, Task};
-use lkr_domain::{Creator, DocId, Document, NewDocument, SpaceName, TaskId};
+use lkr_domain::{Clock, Creator, DocId, Document, NewDocument, SpaceName, TaskId};
 use lkr_models::EmbedderProfile;
 use lkr_state::Write;
 
@@ -197,6 +197,12 @@ impl Ingestor {
         .await?
     }
 
+    /// Where the times and ids of tasks come from.
+    #[must_use]
+    pub fn clock(&self) -> &dyn Clock {
+        self.state.ports.catalog.clock()
+    }
+
     /// The writes that accept a task about several documents, for a step that also changes other records. Afterwards,
     /// [`queue_accepted`](Self::queue_accepted) must be called.
     ///
@@ -220,7 +226,7 @@ impl Ingestor {
     /// # Errors
     /// `Overloaded` if the queue is full.
     pub async fn reclassify(&self, space: Option<SpaceName>, created_by: &Creator) -> Result<Task> {
-        let task = Task::reclassify(space, created_by.clone());
+        let task = Task::reclassify(self.clock(), space, created_by.clone());
         self.accept_corpus_task("reclassify", task, Vec::new()).await
     }
 
@@ -258,7 +264,7 @@ impl Ingestor {
     /// # Errors
     /// `Overloaded` if the queue is full.
     pub async fn evaluate(&self, gold: Vec<u8>, created_by: &Creator) -> Result<Task> {
-        let task = Task::evaluate(created_by.clone());
+        let task = Task::evaluate(self.clock(), created_by.clone());
         let gold = Catalog::put_task_input(task.task_id, gold);
         self.accept_corpus_task("evaluate", task, vec![gold]).await
     }
@@ -269,8 +275,8 @@ impl Ingestor {
     /// # Errors
     /// `Overloaded` if the queue is full.
     pub async fn delete_where(&self, delete: &BulkDelete, created_by: &Creator) -> Result<Task> {
-        let task = Task::delete_where(created_by.clone());
-        let input = Catalog::put_task_input(task.task_id, delete_where::encode(delete)?);
+        let task = Task::delete_where(self.clock(), created_by.clone());
+        let input = Catalog::put_task_input(task.task_id, delete_where::encode(self.clock(), delete)?);
         self.accept_corpus_task("delete documents", task, vec![input]).await
     }
 

@@ -75,7 +75,7 @@ async fn round(state: &IngestState) -> Result<()> {
     }
     state.changes.repair_all().await?;
     collect_all(state).await?;
-    let oldest = OffsetDateTime::now_utc() - state.options.retention;
+    let oldest = state.ports.catalog.now() - state.options.retention;
     while state.ports.catalog.forget_tasks(oldest, BATCH).await? == BATCH {}
     Ok(())
 }

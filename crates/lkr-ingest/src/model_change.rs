@@ -112,7 +112,7 @@ async fn try_accept(
         ReembedTrigger::AtStart => Creator::default(),
         ReembedTrigger::Actor(creator) => creator.clone(),
     };
-    let task = Task::reembed(created_by, model.clone());
+    let task = Task::reembed(catalog.clock(), created_by, model.clone());
     catalog.accept_reembedding(&task, unfinished, vec![Catalog::clear_declined_model()]).await?;
     tracing::info!(model = model.name, task = %task.task_id, "re-embedding all documents");
     Ok(Some(task))

@@ -10,7 +10,6 @@ use lkr_catalog::{DocumentChange, DocumentState, tags_of};
 use lkr_domain::{DocId, Document, Layer, PointId};
 use lkr_state::Write;
 use lkr_vectors::{Collection, Condition, Filter, Include, Point, PointOrigin, Tags};
-use time::OffsetDateTime;
 
 use crate::{
     Error, ErrorKind, Ports, Result,
@@ -50,7 +49,7 @@ async fn try_move(
     let _writer = state.collections.writer(&state.ports, doc_id).await?;
     let present = catalog.document_state(doc_id).await?;
     let Some(before) = present.document.as_ref().map(|document| &document.value) else { return Ok(None) };
-    let now = OffsetDateTime::now_utc();
+    let now = catalog.now();
     let revision = present.copy_revision(now);
     let after = Document { revision, updated_at: now, ..apply_by_hand(change, before)? };
     let concurrent = concurrent_change(&present, change)?;

@@ -61,12 +61,12 @@ impl PendingChanges {
 
     /// Stores a note that the tags of a document's points may soon differ from its record.
     pub(crate) async fn begin(&self, doc_id: DocId) -> Result<PendingChange<'_>> {
-        self.begin_with(ChangeNote::new(doc_id)).await
+        self.begin_with(ChangeNote::new(self.catalog.clock(), doc_id)).await
     }
 
     /// Stores a note that a document's points and text are being copied to a revision.
     pub(crate) async fn begin_copy(&self, doc_id: DocId, revision: u64) -> Result<PendingChange<'_>> {
-        self.begin_with(ChangeNote::of_copy(doc_id, revision)).await
+        self.begin_with(ChangeNote::of_copy(self.catalog.clock(), doc_id, revision)).await
     }
 
     async fn begin_with(&self, note: ChangeNote) -> Result<PendingChange<'_>> {
@@ -108,7 +108,7 @@ impl PendingChanges {
     fn is_abandoned(&self, note: &ChangeNote) -> bool {
         let made_at = note.made_at();
         !self.notes().in_progress.contains(note)
-            && (made_at <= self.opened || made_at + ABANDONED < OffsetDateTime::now_utc())
+            && (made_at <= self.opened || made_at + ABANDONED < self.catalog.now())
     }
 
     /// Sets the tags of a document's points from its record and deletes the note. The record is written unchanged, so that

@@ -61,8 +61,9 @@ impl<'a> Pipeline<'a> {
         // The claim is held until the document is published.
         let Some((mut claim, mut unique)) = self.claim_text(&fingerprint).await? else { return Ok(()) };
         report.begin(Stage::Layer);
+        let now = state.ports.catalog.now();
         let (mut draft, mut warnings) =
-            draft_document(state.sparse, task, parsed, fingerprint.clone(), permit).await?;
+            draft_document(state.sparse, task, parsed, fingerprint.clone(), now, permit).await?;
         if let Some(before) = state.ports.catalog.document(task.doc_id()?).await? {
             draft.keep_creation_of(&before.value);
         }
@@ -86,7 +87,7 @@ impl<'a> Pipeline<'a> {
             warnings,
             elapsed_ms: self.elapsed_ms(),
         };
-        let done = done(task, result);
+        let done = self.done(result);
         let has_dense = writer.embedder().is_some();
         loop {
             let publication = Publication { draft: &draft, task: &done, has_dense, unique: &unique };
@@ -170,7 +171,7 @@ impl<'a> Pipeline<'a> {
             warnings: self.task.input.warnings.clone(),
             elapsed_ms: self.elapsed_ms(),
         };
-        let ended = Task { subject: found.doc_id.into(), ..done(self.task, result) };
+        let ended = Task { subject: found.doc_id.into(), ..self.done(result) };
         self.state.ports.catalog.end_duplicate(self.active, &ended, earlier).await?;
         self.state.gc.remove_original_of(self.task).await;
         self.state.gc.wake();
@@ -187,6 +188,11 @@ impl<'a> Pipeline<'a> {
         ReusedVectors::of(&*self.state.ports.vectors, self.state.options.batch, embedder, &live.value).await
     }
 
+    fn done(&self, result: DocumentResult) -> Task {
+        let now = self.state.ports.catalog.now();
+        self.task.done(now, Stage::Publish, 1, TaskResult::Document(result))
+    }
+
     fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -194,8 +200,4 @@ impl<'a> Pipeline<'a> {
 
 const fn sum(one: ModelUsage, other: ModelUsage) -> ModelUsage {
     ModelUsage { calls: one.calls + other.calls, tokens: one.tokens + other.tokens }
-}
-
-fn done(task: &Task, result: DocumentResult) -> Task {
-    task.done(Stage::Publish, 1, TaskResult::Document(result))
 }

@@ -49,7 +49,8 @@ pub(crate) async fn reclassify(
         result.warnings.push("no embedding model: no category can be found until there is one".to_owned());
     }
     result.elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let done = task.done(Stage::Classify, result.documents, TaskResult::Reclassified(result));
+    let done =
+        task.done(ports.catalog.now(), Stage::Classify, result.documents, TaskResult::Reclassified(result));
     Ok(ports.catalog.end(active, &done).await?)
 }
 

@@ -11,7 +11,6 @@ use futures_util::{FutureExt, StreamExt, stream};
 use lkr_catalog::{ActiveTask, ListFilter, Progress, ReembedResult, Stage, Task, TaskResult, TaskStatus};
 use lkr_domain::{DocId, Scope};
 use lkr_models::{Embedder, REFERENCE_SCALE};
-use time::OffsetDateTime;
 
 use crate::{
     Error, ErrorKind, Result,
@@ -76,7 +75,7 @@ async fn wait(
     pause: Duration,
 ) -> Result<()> {
     let (stage, progress) = report.current();
-    let updated_at = OffsetDateTime::now_utc();
+    let updated_at = state.ports.catalog.now();
     let task = Task { status: TaskStatus::Pending, stage, progress, updated_at, ..task.clone() };
     state.ports.catalog.record_progress(active, &task).await?;
     Err(Error::new(ErrorKind::Waiting(pause), "reembed", "the model is unavailable"))
@@ -119,7 +118,8 @@ impl<'a> Reembedding<'a> {
         let embedder = Arc::clone(self.embedder);
         let result = self.into_result(begun).await?;
         let documents = result.reembedded + result.left_out;
-        let done = task.done(Stage::Embed, documents, TaskResult::Reembedded(result));
+        let done =
+            task.done(state.ports.catalog.now(), Stage::Embed, documents, TaskResult::Reembedded(result));
         state.ports.catalog.end_reembedding(active, &done).await?;
         drop(decision);
         tracing::info!(model = embedder.profile().name, documents, "searches use the new model");

@@ -8,7 +8,6 @@ use lkr_catalog::{
     ActiveTask, Catalog, FailureReason, Progress, Stage, Task, TaskFailure, TaskKind, TaskStatus,
 };
 use lkr_state::{Claim, Lane, TaskQueue};
-use time::OffsetDateTime;
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
@@ -162,7 +161,7 @@ impl<J: Jobs> Runner<J> {
         task.status = TaskStatus::Running;
         task.stage = self.jobs.first_stage(task.kind);
         task.progress = Progress::default();
-        task.updated_at = OffsetDateTime::now_utc();
+        task.updated_at = self.catalog.now();
         self.catalog.record_progress(active, &task).await?;
         let outcome = tokio::select! {
             biased;
@@ -211,7 +210,7 @@ impl<J: Jobs> Runner<J> {
                 }
             };
             (task.stage, task.progress) = report;
-            task.updated_at = OffsetDateTime::now_utc();
+            task.updated_at = self.catalog.now();
             if let Err(error) = self.catalog.record_progress(active, &task).await {
                 let error = Error::from(error);
                 if error.is_superseded() {
@@ -249,7 +248,7 @@ impl<J: Jobs> Runner<J> {
         let Some(active) = self.active(&task).await? else { return Ok(Some(Duration::ZERO)) };
         task.attempts += 1;
         task.stage = stage;
-        task.updated_at = OffsetDateTime::now_utc();
+        task.updated_at = self.catalog.now();
         tracing::warn!(task = %claim.task, attempt = task.attempts, %error, "task attempt failed");
         if error.is_retryable() && task.attempts < self.options.max_attempts {
             task.status = TaskStatus::Pending;

@@ -71,7 +71,7 @@ impl StagedDocument {
             }
             self.discard_unless_accepted(ports, &[]).await;
         }
-        let now = OffsetDateTime::now_utc();
+        let now = ports.catalog.now();
         let revision = replaced.map_or(1, |state| state.next_revision(now));
         self.stored = Some(StoredContent { doc_id, revision, original: None, digests: None });
         let (original, digests) = match &self.item.content {

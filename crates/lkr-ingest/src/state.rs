@@ -32,7 +32,7 @@ pub(crate) struct IngestState {
 
 impl IngestState {
     pub(crate) fn new(ports: Ports, options: IngestOptions, collections: CollectionSets) -> Self {
-        let opened = OffsetDateTime::now_utc();
+        let opened = ports.catalog.now();
         let gc = Arc::new(Gc::new(ports.originals.clone()));
         let queueing = Queueing::new(
             Arc::clone(&ports.queue),

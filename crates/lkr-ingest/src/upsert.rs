@@ -1,7 +1,7 @@
 //! Finding the document that an upsert replaces, by its source.
 
 use lkr_catalog::{Catalog, DocumentState, tag};
-use lkr_domain::{Creator, DocId, Layer, SpaceName};
+use lkr_domain::{Clock, Creator, DocId, Layer, SpaceName};
 use lkr_state::Write;
 use lkr_vectors::{Condition, Filter, Include, SPACE_TAG};
 
@@ -18,8 +18,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    pub(crate) fn new() -> Self {
-        Self { doc_id: DocId::new(), replaced: None, remember: None }
+    pub(crate) fn new(clock: &dyn Clock) -> Self {
+        Self { doc_id: DocId::new_by(clock), replaced: None, remember: None }
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) async fn find_target(
     Ok(match newest {
         Some(state) => Target { doc_id: state.doc_id, replaced: Some(state), remember: None },
         None => {
-            let doc_id = DocId::new();
+            let doc_id = DocId::new_by(catalog.clock());
             let version = remembered.map(|(_, version)| version);
             let remember =
                 Some(Catalog::put_upsert_target(place.space, place.source, owner, doc_id, version));

@@ -2,7 +2,6 @@
 
 use lkr_domain::GroupId;
 use lkr_state::{Expect, Write};
-use time::OffsetDateTime;
 
 use crate::{
     Directory, Error, Group, GroupMember, GroupName, MemberId, NewGroup, Result, Spaces,
@@ -18,7 +17,7 @@ impl Spaces {
     pub async fn create_group(&self, new: NewGroup, alongside: Vec<Write>) -> Result<Group> {
         check_title(&new.title)?;
         let NewGroup { name, title, created_by } = new;
-        let (id, created_at) = (GroupId::new(), OffsetDateTime::now_utc());
+        let (id, created_at) = (GroupId::new_by(&*self.clock), self.clock.now());
         let group = Group { name, id, title, created_at, created_by };
         let change = |directory: &Directory| {
             if directory.group(&group.name).is_some() {

@@ -142,15 +142,14 @@ impl Space {
     }
 
     /// A new space; invalid if its texts or its policies are not allowed.
-    pub(crate) fn create(new: &NewSpace) -> Result<Self> {
-        let created_at = OffsetDateTime::now_utc();
+    pub(crate) fn create(new: &NewSpace, created_at: OffsetDateTime) -> Result<Self> {
         let NewSpace { name, title, description, read, write, created_by } = new.clone();
         let (updated_at, deleting) = (created_at, None);
         Self { name, title, description, read, write, created_at, updated_at, created_by, deleting }.checked()
     }
 
     /// The space after a change; invalid if its texts or its policies are not allowed.
-    pub(crate) fn changed(&self, change: &SpaceChange) -> Result<Self> {
+    pub(crate) fn changed(&self, change: &SpaceChange, now: OffsetDateTime) -> Result<Self> {
         let SpaceChange { title, description, read, write } = change.clone();
         let after = Self {
             title: title.unwrap_or_else(|| self.title.clone()),
@@ -162,7 +161,7 @@ impl Space {
         if after == *self {
             return Ok(after);
         }
-        Self { updated_at: OffsetDateTime::now_utc(), ..after }.checked()
+        Self { updated_at: now, ..after }.checked()
     }
 
     fn checked(self) -> Result<Self> {
@@ -204,14 +203,15 @@ mod tests {
     #[test]
     fn space_with_long_texts_or_contradicting_policies_is_invalid() {
         let space = Space::built_in(OffsetDateTime::UNIX_EPOCH);
+        let changed = |change: &SpaceChange| space.changed(change, OffsetDateTime::UNIX_EPOCH);
         let title = |title: String| SpaceChange { title: Some(title), ..SpaceChange::default() };
-        assert!(space.changed(&title("é".repeat(MAX_TITLE_CHARS))).is_ok());
-        assert!(space.changed(&title("é".repeat(MAX_TITLE_CHARS + 1))).is_err());
-        assert!(space.changed(&title("a\nb".to_owned())).is_err());
+        assert!(changed(&title("é".repeat(MAX_TITLE_CHARS))).is_ok());
+        assert!(changed(&title("é".repeat(MAX_TITLE_CHARS + 1))).is_err());
+        assert!(changed(&title("a\nb".to_owned())).is_err());
         let read = |read| SpaceChange { read: Some(read), ..SpaceChange::default() };
-        assert!(space.changed(&read(ReadPolicy::Members)).is_err());
+        assert!(changed(&read(ReadPolicy::Members)).is_err());
         let both = SpaceChange { write: Some(WritePolicy::Members), ..read(ReadPolicy::Members) };
-        assert!(space.changed(&both).is_ok());
-        assert_eq!(space.changed(&SpaceChange::default()).unwrap(), space, "no difference keeps updated_at");
+        assert!(changed(&both).is_ok());
+        assert_eq!(changed(&SpaceChange::default()).unwrap(), space, "no difference keeps updated_at");
     }
 }

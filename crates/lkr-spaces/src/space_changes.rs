@@ -16,7 +16,7 @@ impl Spaces {
     /// # Errors
     /// `Invalid` if a text or the policies are not allowed, `Taken` if a space has or had the name.
     pub async fn create(&self, new: NewSpace, alongside: Vec<Write>) -> Result<Space> {
-        let space = Space::create(&new)?;
+        let space = Space::create(&new, self.clock.now())?;
         let change = |directory: &Directory| {
             if directory.is_used(&space.name) {
                 let reason = format!("a space has or had the name {:?}", space.name.as_str());
@@ -40,7 +40,7 @@ impl Spaces {
     ) -> Result<Space> {
         let update = |directory: &Directory| {
             let before = open_space(directory, name)?;
-            let after = before.changed(&change)?;
+            let after = before.changed(&change, self.clock.now())?;
             let writes = if after == *before { Vec::new() } else { vec![put_space(&after)?] };
             Ok((after, writes))
         };
@@ -56,7 +56,7 @@ impl Spaces {
         let change = |directory: &Directory| {
             let space = deletable_space(directory, name)?;
             let mut writes = removal(directory, space);
-            writes.push(close(name)?);
+            writes.push(close(name, self.clock.now())?);
             Ok(((), writes))
         };
         self.update("delete space", &alongside, change).await
@@ -70,7 +70,7 @@ impl Spaces {
         let change = |directory: &Directory| {
             let before = deletable_space(directory, name)?;
             let after = Space { deleting: Some(task), ..before.clone() };
-            let writes = vec![put_space(&after)?, close(name)?];
+            let writes = vec![put_space(&after)?, close(name, self.clock.now())?];
             Ok((after, writes))
         };
         self.update("begin to delete space", &alongside, change).await
@@ -102,8 +102,8 @@ fn deletable_space<'a>(directory: &'a Directory, name: &SpaceName) -> Result<&'a
 }
 
 /// The write that closes a name for ever.
-fn close(name: &SpaceName) -> Result<Write> {
-    Ok(Write::put(closed_key(name), Expect::Any, encode_closed(OffsetDateTime::now_utc())?))
+fn close(name: &SpaceName, now: OffsetDateTime) -> Result<Write> {
+    Ok(Write::put(closed_key(name), Expect::Any, encode_closed(now)?))
 }
 
 /// The writes that remove a space and its memberships.

@@ -3,9 +3,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use lkr_domain::SpaceName;
+use lkr_domain::{Clock, SpaceName, SystemClock};
 use lkr_state::{Expect, Op, StateStore, StateStoreExt, Write, retry_on_conflict};
-use time::OffsetDateTime;
 use tokio::sync::Mutex;
 
 use crate::{
@@ -21,6 +20,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Spaces {
     pub(crate) state: Arc<dyn StateStore>,
+    pub(crate) clock: Arc<dyn Clock>,
     cache: Arc<Cache>,
 }
 
@@ -42,7 +42,13 @@ impl Spaces {
     /// The spaces in `state`.
     #[must_use]
     pub fn new(state: Arc<dyn StateStore>) -> Self {
-        Self { state, cache: Arc::default() }
+        Self { state, clock: Arc::new(SystemClock), cache: Arc::default() }
+    }
+
+    /// The same spaces with another clock than the system's.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
     }
 
     /// The current directory. It reads one record, and the others only if there was a change since the last call. So a
@@ -78,7 +84,7 @@ impl Spaces {
             if is_stored {
                 return Ok(((), Vec::new()));
             }
-            let space = Space::built_in(OffsetDateTime::now_utc());
+            let space = Space::built_in(self.clock.now());
             Ok(((), vec![put_space(&space)?]))
         };
         self.update("create default space", &[], change).await

@@ -17,6 +17,7 @@ mod concurrency;
 mod dense;
 mod dropping;
 mod filters;
+mod hidden_points;
 mod model;
 mod points;
 mod rng;
@@ -29,8 +30,8 @@ mod support;
 mod values;
 
 pub use self::{
-    collections::*, concurrency::*, dense::*, dropping::*, filters::*, model::*, points::*, scale::*,
-    scope::*, scroll::*, snapshot::*, sparse::*, values::*,
+    collections::*, concurrency::*, dense::*, dropping::*, filters::*, hidden_points::*, model::*, points::*,
+    scale::*, scope::*, scroll::*, snapshot::*, sparse::*, values::*,
 };
 
 /// Turns every case of the conformance suite into a `#[tokio::test]`.
@@ -91,6 +92,7 @@ macro_rules! vector_store_suite {
             sparse_idf_ignores_the_filter
             sparse_ties_are_sorted_by_id
             points_outside_the_scope_change_no_hit
+            random_points_of_other_spaces_change_no_result
             scope_contains_the_points_of_its_spaces
             set_tags_moves_points_between_spaces
             sparse_query_skips_points_without_a_shared_term

@@ -4,6 +4,7 @@ use std::{
 };
 
 use lkr_catalog::{Catalog, Originals, Outbox, Texts};
+use lkr_domain::{Clock, SystemClock};
 use lkr_ingest::{DeletionPolicy, IngestOptions, Ingestor, Ports, ReembedTrigger};
 use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
 use lkr_parsers::{Markdown, Parser};
@@ -37,6 +38,7 @@ pub struct Builder {
     cache: Option<Arc<dyn SearchCache>>,
     outbox: Option<Arc<dyn Outbox>>,
     deletion: Option<Arc<dyn DeletionPolicy>>,
+    clock: Option<Arc<dyn Clock>>,
     ingest: IngestOptions,
     search: SearchOptions,
     #[cfg(feature = "lmdb")]
@@ -161,6 +163,14 @@ impl Builder {
         self
     }
 
+    /// Where the times and ids of documents, tasks and spaces come from; the clock of the system by default. It must not be
+    /// ahead of that, because stored texts have its timestamps.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     /// The options of ingestion.
     #[must_use]
     pub fn ingest_options(mut self, options: IngestOptions) -> Self {
@@ -217,14 +227,15 @@ impl Builder {
     fn stores(&self) -> Stores {
         let state = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::default()));
         let blobs = self.blobs.clone().unwrap_or_else(|| Arc::new(InMemory::new()));
-        let catalog = Catalog::new(Arc::clone(&state));
+        let clock = self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
+        let catalog = Catalog::new(Arc::clone(&state)).with_clock(Arc::clone(&clock));
         let catalog = match &self.outbox {
             Some(outbox) => catalog.with_outbox(Arc::clone(outbox)),
             None => catalog,
         };
         Stores {
             vectors: self.vectors.clone().unwrap_or_else(|| Arc::new(MemoryVectors::default())),
-            spaces: Spaces::new(Arc::clone(&state)),
+            spaces: Spaces::new(Arc::clone(&state)).with_clock(clock),
             state,
             queue: self.queue.clone().unwrap_or_else(|| Arc::new(MemoryQueue::default())),
             catalog,

@@ -75,7 +75,7 @@ impl KnowledgeBase {
         alongside: Vec<Write>,
     ) -> Result<Task> {
         let (ingestor, spaces) = (&self.shared.ingestor, &self.shared.spaces);
-        let task = Task::delete_space(space.clone(), created_by.clone());
+        let task = Task::delete_space(ingestor.clock(), space.clone(), created_by.clone());
         let mut writes = ingestor.writes_to_accept(&task).await.during("delete space")?;
         writes.extend(alongside);
         let begun = spaces.begin_delete(space, task.task_id, writes).await;

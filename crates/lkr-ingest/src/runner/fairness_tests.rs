@@ -1,7 +1,7 @@
 use std::{path::PathBuf, sync::Mutex};
 
 use lkr_catalog::{Acceptance, Originals, TaskInput, Texts};
-use lkr_domain::{Creator, DocId, SpaceName, TaskId};
+use lkr_domain::{Creator, DocId, SpaceName, SystemClock, TaskId};
 use lkr_state::{MemoryQueue, MemoryState};
 
 use super::*;
@@ -64,6 +64,7 @@ async fn submit(runner: &Runner<OrderedJobs>, account: &str, bytes: usize) -> Ta
     let doc_id = DocId::new();
     runner.jobs.texts.put(doc_id, 1, "a".repeat(bytes)).await.unwrap();
     let task = Task::ingest(
+        &SystemClock,
         doc_id,
         SpaceName::default(),
         creator,

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use lkr_catalog::{Acceptance, Catalog, Task, TaskInput, l1_id, points_of, tags_of};
-use lkr_domain::{Counts, DocId, Document, Layer, Layered, Metadata, SpaceName};
+use lkr_domain::{Counts, DocId, Document, Layer, Layered, Metadata, SpaceName, SystemClock};
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::{
     EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, Result, SparseEncoder, average_terms, term_id,
@@ -160,7 +160,8 @@ impl TestBase {
             warnings: Vec::new(),
             ..TaskInput::default()
         };
-        let task = Task::ingest(document.doc_id, document.space.clone(), "tester".into(), input);
+        let task =
+            Task::ingest(&SystemClock, document.doc_id, document.space.clone(), "tester".into(), input);
         let state = self.catalog.document_state(document.doc_id).await.unwrap();
         let acceptance = Acceptance { task: task.clone(), existing: Some(state) };
         self.catalog.accept(&[acceptance], Vec::new()).await.unwrap();

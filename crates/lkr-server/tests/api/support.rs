@@ -14,7 +14,7 @@ use actix_web::{
     web::Data,
 };
 use lkr::{
-    KnowledgeBase, TaskStatus,
+    Builder, Clock, IngestOptions, KnowledgeBase, TaskStatus,
     files::{FileReader, FileTools, Format},
     ports::{
         Embedder,
@@ -29,9 +29,8 @@ use lkr_server::{
 };
 use lkr_settings::{SealingKey, Settings};
 use lkr_spaces::Spaces;
-use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore};
-use lkr_vectors::{FailingVectors, MemoryVectors};
-use lkr_webhooks::EventOutbox;
+use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore, TaskQueue};
+use lkr_vectors::{FailingVectors, MemoryVectors, VectorStore};
 use serde_json::{Value, json};
 
 /// The size limit of uploads in these tests.
@@ -116,6 +115,29 @@ pub(crate) struct TestOptions {
     pub(crate) starting: bool,
     pub(crate) register_enabled: bool,
     pub(crate) trusted_proxies: &'static [&'static str],
+    /// Stores in memory unless given.
+    pub(crate) stores: Option<TestStores>,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    pub(crate) ingest: IngestOptions,
+}
+
+/// The stores of the application under test.
+#[derive(Debug, Clone)]
+pub(crate) struct TestStores {
+    pub(crate) vectors: Arc<dyn VectorStore>,
+    pub(crate) state: Arc<dyn StateStore>,
+    pub(crate) queue: Arc<dyn TaskQueue>,
+}
+
+impl Default for TestStores {
+    fn default() -> Self {
+        Self {
+            vectors: Arc::new(MemoryVectors::default()),
+            state: Arc::new(MemoryState::default()),
+            queue: Arc::new(MemoryQueue::default()),
+        }
+    }
 }
 
 /// The application under test with its stores.
@@ -149,12 +171,21 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
     let faults = FaultInjector::default();
     let (outbox, rerankers, chat_models) = (outbox(), Rerankers::default(), ChatModels::default());
     let deletions = Deletions::default();
-    let (kb, state) =
-        knowledge_base(&faults, outbox.clone(), (rerankers.clone(), chat_models.clone()), &deletions).await;
+    let (builder, state) = builder(&options, &faults);
+    let builder = builder
+        .outbox(Arc::new(outbox.clone()))
+        .reranker_source(Arc::new(rerankers.clone()))
+        .chat_models(Arc::new(chat_models.clone()))
+        .deletion_policy(Arc::new(deletions.clone()));
+    let kb = builder.build().await.unwrap();
     let auth_options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
     let auth = Auth::new(Arc::clone(&state), &auth_options).unwrap();
     auth.initialise(PASSWORD, options.must_change_password).await.unwrap();
     let spaces = Spaces::new(Arc::clone(&state));
+    let spaces = match &options.clock {
+        Some(clock) => spaces.with_clock(Arc::clone(clock)),
+        None => spaces,
+    };
     spaces.ensure_default().await.unwrap();
     deletions.follow(auth.clone(), spaces.clone());
     let tools = FileTools::default();
@@ -204,32 +235,28 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
     Api { app, kb, auth, spaces, settings, chat_models, app_state, faults, _spool: spool }
 }
 
-async fn knowledge_base(
-    faults: &FaultInjector,
-    outbox: EventOutbox,
-    (rerankers, chat_models): (Rerankers, ChatModels),
-    deletions: &Deletions,
-) -> (KnowledgeBase, Arc<dyn StateStore>) {
+/// A builder with the stores, clock and model of the options, and its state store.
+fn builder(options: &TestOptions, faults: &FaultInjector) -> (Builder, Arc<dyn StateStore>) {
+    let TestStores { vectors, state, queue } = options.stores.clone().unwrap_or_default();
     let (f1, f2, f3) = (faults.clone(), faults.clone(), faults.clone());
-    let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), move |operation| {
+    let vectors = FailingVectors::new(vectors, move |operation| {
         let (unavailable, internal) = (lkr_vectors::ErrorKind::Unavailable, lkr_vectors::ErrorKind::Internal);
         f1.find("vectors", operation).map(|retryable| if retryable { unavailable } else { internal })
     });
     let state: Arc<dyn StateStore> =
-        Arc::new(FailingState::new(Arc::new(MemoryState::default()), move |operation| {
-            f2.find("state", operation).map(state_error)
-        }));
-    let queue = FailingQueue::new(Arc::new(MemoryQueue::default()), move |operation| {
-        f3.find("queue", operation).map(state_error)
-    });
+        Arc::new(FailingState::new(state, move |operation| f2.find("state", operation).map(state_error)));
+    let queue = FailingQueue::new(queue, move |operation| f3.find("queue", operation).map(state_error));
     let builder =
         KnowledgeBase::builder().vectors(Arc::new(vectors)).state(Arc::clone(&state)).queue(Arc::new(queue));
-    let builder = builder
-        .outbox(Arc::new(outbox))
-        .reranker_source(Arc::new(rerankers))
-        .chat_models(Arc::new(chat_models))
-        .deletion_policy(Arc::new(deletions.clone()));
-    (builder.build().await.unwrap(), state)
+    let builder = match &options.clock {
+        Some(clock) => builder.clock(Arc::clone(clock)),
+        None => builder,
+    };
+    let builder = match &options.embedder {
+        Some(embedder) => builder.embedder(Arc::clone(embedder)),
+        None => builder,
+    };
+    (builder.ingest_options(options.ingest.clone()), state)
 }
 
 /// Connects to in-memory embedders by model name: `memory-32` has 32 dimensions. Other models connect over HTTP.

@@ -7,9 +7,9 @@ use crate::{
     Collection, Condition, Filter, Hit, Include, MemoryVectors, Point, Query, QueryVector, SPACE_TAG,
 };
 
-const IDS: u64 = 80;
-const DOCS: u64 = 8;
-const TERMS: u64 = 25;
+pub(super) const IDS: u64 = 80;
+pub(super) const DOCS: u64 = 8;
+pub(super) const TERMS: u64 = 25;
 const SPACES: [&str; 3] = ["red", "green", "blue"];
 
 /// Seeded random sequences of writes and reads: every result equals that of [`MemoryVectors`].
@@ -120,7 +120,7 @@ fn assert_hits_equal(actual: &[Hit], expected: &[Hit], limit: usize, context: &s
     }
 }
 
-fn random_point(rng: &mut Rng) -> Point {
+pub(super) fn random_point(rng: &mut Rng) -> Point {
     let n = rng.below(IDS) as u32;
     let mut point = point(n);
     point.origin.doc_id = doc(n % DOCS as u32);
@@ -133,7 +133,7 @@ fn random_point(rng: &mut Rng) -> Point {
     point
 }
 
-fn random_tags(rng: &mut Rng) -> crate::Tags {
+pub(super) fn random_tags(rng: &mut Rng) -> crate::Tags {
     let mut tags = crate::Tags::new();
     if rng.below(8) > 0 {
         tags.insert(SPACE_TAG.to_owned(), SPACES[rng.below(3) as usize].to_owned());
@@ -151,7 +151,7 @@ fn random_scope(rng: &mut Rng) -> Scope {
     chosen.map(|name| SpaceName::new(name).unwrap()).collect()
 }
 
-fn random_filter(rng: &mut Rng) -> Filter {
+pub(super) fn random_filter(rng: &mut Rng) -> Filter {
     let mut filter = Filter::all();
     for _ in 0..rng.below(3) {
         filter = filter.and(random_condition(rng));

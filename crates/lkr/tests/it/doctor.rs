@@ -130,7 +130,8 @@ async fn text_indexes_and_lost_tasks_are_repaired() {
     store.state().apply(vec![entry, orphan]).await.unwrap();
     // A task that is not queued, with the text of the first document.
     let input = TaskInput { revision: first.revision + 1, ..TaskInput::default() };
-    let task = Task::replace(first.doc_id, SpaceName::default(), first.created_by.clone(), input);
+    let task =
+        Task::replace(&lkr::SystemClock, first.doc_id, SpaceName::default(), first.created_by.clone(), input);
     let record = serde_json::json!({
         "task_id": task.task_id,
         "doc_id": first.doc_id,
