@@ -11,7 +11,7 @@
 #[path = "support/common.rs"]
 mod common;
 
-use common::{assert_unit, fixture, open};
+use common::{assert_unit, fixture, minilm, open};
 use futures_util::FutureExt;
 use lkr_models::{EmbedKind, Embedder};
 use proptest::prelude::*;
@@ -99,4 +99,31 @@ fn call_without_a_runtime_returns_an_error() {
     let texts = ["a".to_owned()];
     let error = embedder.embed(EmbedKind::Query, &texts).now_or_never().unwrap().unwrap_err();
     assert!(error.is_retryable(), "{error}");
+}
+
+/// Bit for bit: otherwise, documents that a caller may not read, which are embedded in the same batches, would change the
+/// scores of others in their last digits.
+#[tokio::test]
+async fn lesson_37_vector_is_the_same_in_every_batch() {
+    let Some(dir) = minilm() else { return };
+    let embedder = open(&dir);
+    let text = |n: usize| {
+        (0..1 + n * n % 97).map(|at| WORDS[(n + at * at) % WORDS.len()]).collect::<Vec<_>>().join(" ")
+    };
+    let texts: Vec<String> = (0..48).map(text).collect();
+    let mut alone = Vec::new();
+    for text in &texts {
+        alone.extend(embedder.embed(EmbedKind::Passage, std::slice::from_ref(text)).await.unwrap());
+    }
+    for size in [2, 3, 7, 48] {
+        for (texts, expected) in texts.chunks(size).zip(alone.chunks(size)) {
+            let together = embedder.embed(EmbedKind::Passage, texts).await.unwrap();
+            let bits = |vectors: &[Vec<f32>]| -> Vec<Vec<u32>> {
+                vectors.iter().map(|vector| vector.iter().map(|value| value.to_bits()).collect()).collect()
+            };
+            assert!(bits(&together) == bits(expected), "batches of {size}");
+        }
+    }
+    let query = embedder.embed(EmbedKind::Query, &texts[..1]).await.unwrap();
+    assert_eq!(query[0], alone[0]);
 }
