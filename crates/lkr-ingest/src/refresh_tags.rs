@@ -8,10 +8,10 @@ use lkr_vectors::{Condition, Filter};
 use crate::{Ports, Result, collections::set_tags_everywhere};
 
 /// The number of records that are read at a time.
-const PAGE: usize = 500;
+const PAGE: usize = 1000;
 
 /// Changes at once. A store that commits groups writes them together.
-const CONCURRENT: usize = 128;
+const CONCURRENT: usize = 500;
 
 /// Sets the tags of the points of every live document from its record. For stores of a version with other tags; it must run
 /// before documents are changed, because it does not wait for changes. It may be repeated.

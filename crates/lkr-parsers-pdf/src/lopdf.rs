@@ -1,6 +1,7 @@
 //! The engine lopdf: its objects and encodings, with an interpreter of page contents that is part of this crate.
 
 mod content;
+mod fields;
 mod fonts;
 mod forms;
 mod ink;
@@ -26,12 +27,13 @@ use lkr_parsers::{Parser, Result, Source};
 use lopdf::{Dictionary, Document, LoadOptions, Object, ObjectId};
 pub(crate) use painted_areas::PaintedAreas;
 pub(crate) use scrub::{PaleText, Scrubbed};
+pub(crate) use text::LEAST_SIZE;
 use text::{TextItem, TextVisibility};
 
 use crate::{
     PdfOptions, error,
     outline::{self, Entry},
-    page::{Page, Rect},
+    page::{Line, Page, Rect},
     read::{self, Engine},
     render::PageRenderer,
     runs,
@@ -90,7 +92,12 @@ impl Engine for LopdfDocument {
             .iter()
             .filter(|text| matches!(text.visibility, TextVisibility::Hidden | TextVisibility::PaleText));
         let hidden = hidden.filter(|text| !text.run.text.trim().is_empty()).count();
-        let is_seen = |visibility| matches!(visibility, TextVisibility::Shown | TextVisibility::Undrawn);
+        let is_seen = |visibility| {
+            matches!(
+                visibility,
+                TextVisibility::Shown | TextVisibility::Undrawn | TextVisibility::Transparent
+            )
+        };
         // Type 3 fonts may have any size, but the layout needs at least one point.
         let is_read =
             |text: &TextItem| is_seen(text.visibility) && text.run.size >= 1.0 && !text.run.text.is_empty();
@@ -98,6 +105,10 @@ impl Engine for LopdfDocument {
         let runs = visible.map(|text| runs::Run { is_undrawn: false, ..text.run });
         let frame = self.pages.get(index).and_then(|page| self.frame(*page));
         Ok(Page { frame, hidden, lines: runs::lines(runs), ..Page::default() })
+    }
+
+    fn field_values(&self, index: usize) -> Vec<Line> {
+        self.field_values(index)
     }
 
     fn fallback_pages(&self, _: &[Page]) -> Option<Vec<Page>> {

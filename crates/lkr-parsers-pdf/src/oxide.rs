@@ -15,7 +15,7 @@ use crate::{
     PdfOptions, error, fallback,
     lopdf::{PaintedAreas, PaleText},
     outline::{self, Entry},
-    page::{Page, Rect},
+    page::{Line, Page, Rect},
     pdfium,
     prepared::PreparedFile,
     read::{self, Engine},
@@ -97,7 +97,8 @@ impl Engine for OxideEngine<'_> {
     fn page(&self, index: usize) -> Result<Page> {
         let spans = self.document.extract_spans(index).map_err(error::from_oxide)?;
         let is_rotated = self.document.get_page_rotation(index).unwrap_or(0) != 0;
-        let mut lines = runs::lines(&spans);
+        let is_checked = !self.prepared.is_unchecked(index);
+        let mut lines = runs::lines(&spans, is_checked);
         // The engine does not report which text is not drawn. If lopdf has not checked the page, and some text may not be drawn,
         // the rendered page decides.
         let may_hide_text = || {
@@ -105,13 +106,18 @@ impl Engine for OxideEngine<'_> {
                 .get_page_content_data(index)
                 .is_ok_and(|content| has_drawn_and_undrawn_text(&content))
         };
-        if self.prepared.is_unchecked(index) && may_hide_text() && self.renderer().is_ok() {
+        if !is_checked && may_hide_text() && self.renderer().is_ok() {
             lines.iter_mut().for_each(|line| line.is_pale = true);
         }
-        if self.pale == PaleText::Everywhere && !self.prepared.is_unchecked(index) {
+        if self.pale == PaleText::Everywhere && is_checked {
             lines.iter_mut().for_each(|line| line.is_pale = false);
         }
-        Ok(Page { frame: self.frame(index), is_rotated, hidden: runs::tiny(&spans), lines })
+        Ok(Page {
+            frame: self.frame(index),
+            is_rotated,
+            hidden: if is_checked { 0 } else { runs::tiny(&spans) },
+            lines,
+        })
     }
 
     fn fallback_pages(&self, pages: &[Page]) -> Option<Vec<Page>> {
@@ -124,6 +130,10 @@ impl Engine for OxideEngine<'_> {
                 .is_empty()
                 .then(|| scrubbed.bytes.map_or(Cow::Borrowed(bytes), Cow::Owned))
         })
+    }
+
+    fn field_values(&self, index: usize) -> Vec<Line> {
+        self.prepared.field_values(index)
     }
 
     fn hidden(&self) -> usize {

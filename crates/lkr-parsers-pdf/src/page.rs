@@ -77,6 +77,9 @@ impl Line {
     }
 }
 
+/// Letters of a text that is in another line not just by chance.
+const LONG: usize = 8;
+
 impl Page {
     /// Joins lines that were only separated by their colours.
     pub(crate) fn join_lines(&mut self) {
@@ -92,6 +95,25 @@ impl Page {
             }
         }
         self.lines = lines;
+    }
+
+    /// Adds the lines whose text the page does not contain yet: some engines read the appearance of form fields.
+    pub(crate) fn add_missing(&mut self, lines: Vec<Line>) {
+        if lines.is_empty() {
+            return;
+        }
+        let text = |line: &Line| line.text.split_whitespace().collect::<String>();
+        let present: Vec<String> = self.lines.iter().map(text).collect();
+        // A short text may be part of another line by chance.
+        let is_in = |line: &str, text: &str| line == text || (text.len() >= LONG && line.contains(text));
+        let mut missing = lines
+            .into_iter()
+            .filter(|line| {
+                let text = text(line);
+                !present.iter().any(|line| is_in(line, &text))
+            })
+            .collect();
+        self.lines.append(&mut missing);
     }
 
     /// A page without positions, from text with blank lines between paragraphs.

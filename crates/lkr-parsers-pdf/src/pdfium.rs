@@ -22,7 +22,7 @@ use crate::{
     PdfOptions, error,
     lopdf::{PaintedAreas, PaleText},
     outline::Entry,
-    page::{Page, Rect},
+    page::{Line, Page, Rect},
     prepared::PreparedFile,
     read::{self, Engine},
     render::PageRenderer,
@@ -116,12 +116,17 @@ impl Engine for PdfiumEngine<'_> {
         let page = self.document.pages().get(page_index(index)).map_err(error::from_pdfium)?;
         let text = page.text().map_err(error::from_pdfium)?;
         let frame = page.boundaries().bounding().ok().map(|frame| rect(&frame.bounds));
+        let is_checked = !self.prepared.is_unchecked(index);
         let is_rotated = page.rotation().is_ok_and(|rotation| rotation != PdfPageRenderRotation::None);
-        Ok(Page { frame, is_rotated, hidden: 0, lines: lines::lines(&text, frame) })
+        Ok(Page { frame, is_rotated, hidden: 0, lines: lines::lines(&text, frame, is_checked) })
     }
 
     fn fallback_pages(&self, _: &[Page]) -> Option<Vec<Page>> {
         None
+    }
+
+    fn field_values(&self, index: usize) -> Vec<Line> {
+        self.prepared.field_values(index)
     }
 
     fn hidden(&self) -> usize {

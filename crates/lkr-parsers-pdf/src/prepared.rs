@@ -7,6 +7,7 @@ use lkr_parsers::{Clock, Deadline, Source};
 use crate::{
     error::guarded,
     lopdf::{LopdfDocument, PaintedAreas, PaleText, Scrubbed},
+    page::Line,
 };
 
 /// The search for hidden text takes at most this fraction (1/n) of the time to the deadline.
@@ -53,7 +54,7 @@ impl<'a> PreparedFile<'a> {
         let count = self.lopdf.as_ref().map(LopdfDocument::page_count);
         self.pages_differ |=
             pages.map(|pages| pages.min(max_count)) != count.map(|count| count.min(max_count));
-        let is_changed = self.pages_differ && self.hidden > 0;
+        let is_changed = self.pages_differ && matches!(self.bytes, Cow::Owned(_));
         if is_changed {
             (self.bytes, self.hidden) = (Cow::Borrowed(source.bytes), 0);
         }
@@ -68,6 +69,12 @@ impl<'a> PreparedFile<'a> {
     /// How many of the first `pages` pages may still contain hidden text.
     pub(crate) fn unchecked_pages(&self, pages: usize) -> usize {
         (0..pages).filter(|index| self.is_unchecked(*index)).count()
+    }
+
+    /// The values of the form fields that a page shows.
+    pub(crate) fn field_values(&self, index: usize) -> Vec<Line> {
+        let lopdf = self.lopdf.as_ref().filter(|_| !self.pages_differ);
+        lopdf.map(|lopdf| lopdf.field_values(index)).unwrap_or_default()
     }
 
     /// The painted areas of a page besides its text, if lopdf interpreted it.

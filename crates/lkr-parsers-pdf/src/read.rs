@@ -15,7 +15,7 @@ use crate::{
     lopdf::PaintedAreas,
     outline::Entry,
     pacing::Pacing,
-    page::Page,
+    page::{Line, Page},
     render::PageRenderer,
 };
 
@@ -29,6 +29,11 @@ pub(crate) trait Engine {
 
     /// Reads a page, counted from 0.
     fn page(&self, index: usize) -> Result<Page>;
+
+    /// The values of the form fields that a page shows.
+    fn field_values(&self, _index: usize) -> Vec<Line> {
+        Vec::new()
+    }
 
     /// The pages as read by a second engine, if that is better than `pages`.
     fn fallback_pages(&self, pages: &[Page]) -> Option<Vec<Page>>;
@@ -173,6 +178,7 @@ impl DocumentReader<'_> {
         let page = guarded(|| {
             let mut page = engine.page(index)?;
             drop_hidden(engine, index, &mut page, checks);
+            page.add_missing(engine.field_values(index));
             Ok(page)
         });
         self.unreadable += usize::from(page.is_err());

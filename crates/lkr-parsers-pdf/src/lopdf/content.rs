@@ -22,6 +22,12 @@ use super::{
 };
 use crate::page::Rect;
 
+/// The tag of content that was placed from another file.
+const PLACED: &[u8] = b"PlacedPDF";
+
+/// A page of which at most one letter in this many is drawn is a scanned one.
+const TRACE: usize = 20;
+
 /// Most operations of a page.
 const MAX_OPERATIONS: usize = 5_000_000;
 
@@ -48,20 +54,33 @@ pub(super) struct PageContent {
     pub(super) invisible: Vec<(OperationPosition, Range<usize>)>,
     /// Which forms draw which; `None` is the page's own content.
     pub(super) draws: HashSet<(Option<ObjectId>, ObjectId)>,
+    /// The operations that mark content as placed from another file.
+    pub(super) placed: HashSet<OperationPosition>,
     /// Whether some content was not interpreted.
     pub(super) is_partial: bool,
 }
 
 impl PageContent {
-    /// Undrawn text over a painted area is the OCR text of a scanner. It is hidden if more text
-    /// is drawn on the page.
+    /// Undrawn text over a painted area is the OCR text of a scanner. It is hidden if more text is drawn on the page. So is
+    /// transparent text, but it is hidden if more than a trace of text is drawn: only scanners' pages have nothing else.
     fn hide_undrawn(&mut self) {
         let count = |visibility| -> usize {
             self.texts.iter().filter(|text| text.visibility == visibility).map(|text| text.length).sum()
         };
-        let shows_more = count(TextVisibility::Shown) > count(TextVisibility::Undrawn);
-        for text in self.texts.iter_mut().filter(|text| text.visibility == TextVisibility::Undrawn) {
-            if shows_more || !self.painted_areas.is_under(text.run.place) {
+        let (shown, undrawn) = (count(TextVisibility::Shown), count(TextVisibility::Undrawn));
+        let shows_more = |visibility| match visibility {
+            TextVisibility::Undrawn => shown > undrawn,
+            _ => (shown + undrawn) * TRACE > count(TextVisibility::Transparent),
+        };
+        let (hides_undrawn, hides_transparent) =
+            (shows_more(TextVisibility::Undrawn), shows_more(TextVisibility::Transparent));
+        for text in &mut self.texts {
+            let is_hidden = match text.visibility {
+                TextVisibility::Undrawn => hides_undrawn,
+                TextVisibility::Transparent => hides_transparent,
+                _ => continue,
+            };
+            if is_hidden || !self.painted_areas.is_under(text.run.place) {
                 text.visibility = TextVisibility::Hidden;
             }
         }
@@ -171,8 +190,17 @@ impl<'a> PageInterpreter<'_, 'a> {
                 "Tj" | "TJ" | "'" | "\"" => self.show(&operation, &mut state, at),
                 "gs" => drop(self.graphics(&operation, resources, &mut state)),
                 "BI" if state.is_shown() && !state.inks.fill_is_clear() => self.paths.square(state.page),
-                "BMC" => marked_content.open(false),
-                "BDC" => marked_content.open(self.is_off(resources, &operation)),
+                "BMC" | "BDC" => {
+                    if operation
+                        .operands
+                        .first()
+                        .is_some_and(|tag| tag.as_name().is_ok_and(|tag| tag == PLACED))
+                    {
+                        self.content_of.placed.insert(at);
+                    }
+                    let is_off = operation.operator == "BDC" && self.is_off(resources, &operation);
+                    marked_content.open(is_off);
+                }
                 "EMC" => marked_content.close(),
                 _ => self.other(&operation, resources, &mut state),
             }

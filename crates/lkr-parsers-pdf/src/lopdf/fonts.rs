@@ -2,10 +2,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use lopdf::{Dictionary, Document, Encoding, Object};
 
-use super::MAX_STREAM;
+use super::{MAX_STREAM, state};
 
 /// The default width of a character, in thousandths of the font size.
 const USUAL: f32 = 500.0;
+
+/// The unit of widths, in font sizes.
+const UNIT: f32 = 0.001;
 
 /// Most widths of a font that are read.
 const MAX_WIDTHS: usize = 200_000;
@@ -26,6 +29,10 @@ pub(super) struct Font<'a> {
     pub(super) downward: bool,
     /// Whether the file draws its letters itself (Type 3).
     pub(super) drawn: bool,
+    /// The unit of widths, in font sizes.
+    pub(super) unit: f32,
+    /// The height of its letters, in font sizes: 1 but for Type 3, whose letters have any height at any size.
+    pub(super) height: f32,
 }
 
 impl<'a> Font<'a> {
@@ -38,14 +45,42 @@ impl<'a> Font<'a> {
         let map = font.get_deref(b"Encoding", document).and_then(Object::as_name).unwrap_or_default();
         let downward = wide && map.ends_with(b"-V");
         let (widths, ranges, widths_left) = (HashMap::new(), BTreeMap::new(), MAX_WIDTHS);
-        let mut metrics =
-            Self { encoding, widths, ranges, widths_left, usual: USUAL, wide, is_bold, downward, drawn };
+        let mut metrics = Self {
+            encoding,
+            widths,
+            ranges,
+            widths_left,
+            usual: USUAL,
+            wide,
+            is_bold,
+            downward,
+            drawn,
+            unit: UNIT,
+            height: 1.0,
+        };
         if wide {
             metrics.read_wide(document, font)
         } else {
             metrics.read_simple(document, font)
         };
+        if drawn {
+            metrics.read_drawn(document, font);
+        }
         metrics
+    }
+
+    /// Reads the unit of a Type 3 font, and the height of its letters from the box around all of them.
+    fn read_drawn(&mut self, document: &Document, font: &Dictionary) -> Option<()> {
+        self.usual = 0.0;
+        let array = |key| font.get_deref(key, document).ok()?.as_array().ok();
+        let [a, b, c, d, ..] = state::numbers::<6>(array(b"FontMatrix")?)?;
+        let (across, along) = (a.hypot(b), c.hypot(d));
+        (self.unit, self.height) = (across, along / UNIT);
+        let [_, bottom, _, top] = state::numbers::<4>(array(b"FontBBox")?)?;
+        if top > bottom {
+            self.height = along * (top - bottom);
+        }
+        Some(())
     }
 
     fn read_simple(&mut self, document: &Document, font: &Dictionary) -> Option<()> {
@@ -90,12 +125,12 @@ impl<'a> Font<'a> {
         text.unwrap_or_default()
     }
 
-    /// The widths of the codes of a string in thousandths of the font size, and whether each one is a space.
+    /// The widths of the codes of a string in font sizes, and whether each one is a space.
     pub(super) fn codes(&self, bytes: &[u8]) -> impl Iterator<Item = (f32, bool)> {
         let size = if self.wide { 2 } else { 1 };
         bytes.chunks(size).map(move |code| {
             let number = code.iter().fold(0, |number, byte| number * 256 + i64::from(*byte));
-            (self.width(number).unwrap_or(self.usual), code == b" ")
+            (self.width(number).unwrap_or(self.usual) * self.unit, code == b" ")
         })
     }
 

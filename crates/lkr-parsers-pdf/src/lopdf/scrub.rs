@@ -23,6 +23,9 @@ use crate::error;
 /// Most bytes that are added to the file.
 const MAX_WRITTEN: usize = 256 * 1024 * 1024;
 
+/// The operation that opens marked content without a meaning.
+const NEUTRAL_MARK: &str = "/Span BMC";
+
 /// The size that an entry of a copied dictionary counts for, in bytes.
 const ENTRY: usize = 64;
 
@@ -61,7 +64,7 @@ impl LopdfDocument {
                 Ok(None) | Err(_) => drop(scrubbed.unchecked_pages.insert(index)),
             }
         }
-        if scrubbed.hidden > 0 {
+        if !scrub.objects.is_empty() {
             scrubbed.bytes = Some(self.written(file, scrub.objects).map_err(error::write_failed)?);
         }
         Ok(scrubbed)
@@ -117,7 +120,8 @@ impl<'a> Scrubber<'a> {
         Self { source, objects: Vec::new(), last, bytes_left: MAX_WRITTEN, copies: HashMap::new() }
     }
 
-    /// Removes the hidden text of a page. Returns the number of texts; `None` if unknown or too many.
+    /// Removes the hidden text of a page, and the marks of placed content, which pdf_oxide takes for pictures. Returns the
+    /// number of hidden texts; `None` if unknown or too many.
     fn page(
         &mut self,
         page: ObjectId,
@@ -133,10 +137,11 @@ impl<'a> Scrubber<'a> {
             return Ok(None);
         }
         let mut edits = edits(&page_content, is_pale);
-        let hidden = edits.values().map(BTreeMap::len).sum();
-        if hidden == 0 {
+        if edits.is_empty() {
             return Ok(Some(0));
         }
+        let count: usize = edits.values().map(BTreeMap::len).sum();
+        let hidden = count.saturating_sub(page_content.placed.len());
         let saved = (self.objects.len(), self.last, self.bytes_left);
         let own_edits = edits.remove(&None);
         let of_forms = edits.into_iter().filter_map(|(form, edits)| Some((form?, edits))).collect();
@@ -246,6 +251,9 @@ fn edits(page_content: &PageContent, is_pale: bool) -> BTreeMap<Option<ObjectId>
     let mut add = |at: &OperationPosition, text: String| {
         edits.entry(at.form).or_default().insert(at.start, (at.end, text))
     };
+    for at in &page_content.placed {
+        add(at, NEUTRAL_MARK.to_owned());
+    }
     let mut invisible = vec![false; page_content.texts.len()];
     for (at, texts) in &page_content.invisible {
         add(at, String::new());

@@ -10,7 +10,7 @@ use super::{
 use crate::{page::Rect, runs::Run};
 
 /// Letters below this size, in points, are meant for machines.
-const LEAST_SIZE: f32 = 1.0;
+pub(crate) const LEAST_SIZE: f32 = 1.0;
 
 /// Letters scaled to less than this width, in points for each unit, are meant for machines.
 const LEAST_WIDTH: f32 = 0.2;
@@ -39,6 +39,8 @@ pub(super) enum TextVisibility {
     Shown,
     /// Not drawn, like the OCR text of a scanner.
     Undrawn,
+    /// Drawn so transparent that it cannot be seen, like the OCR text of some programs.
+    Transparent,
     /// Pale on a pale background, as far as known.
     PaleText,
     /// Invisible.
@@ -91,13 +93,14 @@ impl<'a> PageInterpreter<'_, 'a> {
             return 0.0;
         }
         let advance = |(width, blank): (f32, bool)| {
-            width / 1000.0 * state.size + state.between + if blank { state.blank } else { 0.0 }
+            width * state.size + state.between + if blank { state.blank } else { 0.0 }
         };
         let font = state.font.as_deref();
         let width = font.map_or(0.0, |font| font.codes(bytes).map(advance).sum::<f32>() * state.stretch);
         let text_to_page = Matrix::shift(0.0, state.rise).then(state.text).then(state.page);
         let (from, to) = (text_to_page.apply(0.0, 0.0), text_to_page.apply(width, 0.0));
-        let size = (state.size * text_to_page.rise()).abs();
+        let height = font.map_or(1.0, |font| font.height);
+        let size = (state.size * height * text_to_page.rise()).abs();
         let is_horizontal = text_to_page.is_upright();
         let place = Rect {
             left: from.0.min(to.0),
@@ -131,8 +134,11 @@ impl<'a> PageInterpreter<'_, 'a> {
         // Without a font the size is unknown, and letters of Type 3 fonts may have any size.
         let is_sized = state.font.is_some() && !is_drawn;
         let is_narrow = || (state.size * state.stretch * text_to_page.run()).abs() * self.unit < LEAST_WIDTH;
-        if !state.is_shown() || (is_sized && (size < LEAST_SIZE || is_narrow())) || inks.text_is_clear() {
+        if !state.is_shown() || (is_sized && (size < LEAST_SIZE || is_narrow())) {
             return TextVisibility::Hidden;
+        }
+        if inks.text_is_clear() {
+            return TextVisibility::Transparent;
         }
         if is_drawn {
             // Its letters are drawings with their own colours, and may make up a scanned page.

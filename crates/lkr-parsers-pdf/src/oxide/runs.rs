@@ -4,14 +4,18 @@ use pdf_oxide::layout::TextSpan;
 
 use crate::{
     columns,
-    lopdf::PALE,
+    lopdf::{LEAST_SIZE, PALE},
     page::{Line, Rect},
     runs::{self, Run},
 };
 
-/// The lines of a page, followed by those of its annotations.
-pub(super) fn lines(spans: &[TextSpan]) -> Vec<Line> {
-    let shown = spans.iter().filter(|span| is_shown(span));
+/// How many times as high as wide a font is, by the mean width of its letters.
+const HEIGHT_OF_LETTER: f32 = 2.0;
+
+/// The lines of a page, followed by those of its annotations. On a page that was not checked for hidden text, text in a
+/// tiny font is left out.
+pub(super) fn lines(spans: &[TextSpan], is_checked: bool) -> Vec<Line> {
+    let shown = spans.iter().filter(|span| is_checked || !is_tiny(span));
     let (notes, text): (Vec<&TextSpan>, Vec<&TextSpan>) = shown.partition(|span| is_note(span));
     let mut lines = runs::lines(columns::join_split_lines(text.into_iter().map(run).collect()).into_iter());
     let notes = runs::lines(notes.into_iter().map(run));
@@ -24,14 +28,24 @@ fn is_note(span: &TextSpan) -> bool {
     span.font_name.is_empty()
 }
 
-/// How many spans are too small to read.
+/// How many spans have a tiny font.
 pub(super) fn tiny(spans: &[TextSpan]) -> usize {
-    spans.iter().filter(|span| !is_shown(span) && !span.text.trim().is_empty()).count()
+    spans.iter().filter(|span| is_tiny(span) && !span.text.trim().is_empty()).count()
 }
 
-/// Whether the font size is readable. Smaller text is meant for machines.
-fn is_shown(span: &TextSpan) -> bool {
-    span.font_size.is_nan() || span.font_size <= 0.0 || span.font_size >= 1.0
+/// Whether the font size is below a point. Such text is meant for machines, unless its font is of Type 3, whose letters have
+/// any size at any font size.
+fn is_tiny(span: &TextSpan) -> bool {
+    span.font_size > 0.0 && span.font_size < LEAST_SIZE
+}
+
+/// The font size. Tiny text that is visible has a font of Type 3, and its size is estimated from its width.
+fn size(span: &TextSpan) -> f32 {
+    if !is_tiny(span) {
+        return span.font_size;
+    }
+    let letters = span.text.chars().count().max(1);
+    (span.bbox.width.max(span.bbox.height) / letters as f32 * HEIGHT_OF_LETTER).max(span.font_size)
 }
 
 fn run(span: &TextSpan) -> Run<'_> {
@@ -42,9 +56,9 @@ fn run(span: &TextSpan) -> Run<'_> {
             left: span.bbox.x,
             bottom: span.bbox.y,
             right: span.bbox.x + across,
-            top: span.bbox.y + along,
+            top: span.bbox.y + along.max(if is_tiny(span) { size(span) } else { 0.0 }),
         },
-        size: span.font_size,
+        size: size(span),
         is_bold: span.font_weight.is_bold() || span.font_name.contains("Bold"),
         // The position of vertical text is too inexact to find its background.
         is_pale: span.color.r.min(span.color.g).min(span.color.b) > PALE && span.wmode == 0,

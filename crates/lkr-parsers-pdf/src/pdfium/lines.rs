@@ -2,6 +2,7 @@ use pdfium_render::prelude::{PdfColor, PdfPageText, PdfPageTextChar, PdfPageText
 
 use super::rect;
 use crate::{
+    lopdf::LEAST_SIZE,
     page::{Line, Rect},
     runs::{CELL_GAP, Letters, clean_cells},
 };
@@ -16,9 +17,10 @@ const PALE: u8 = 237;
 const CLEAR: u8 = 16;
 
 /// The lines of a page, as PDFium breaks them, without text outside of the page.
-pub(super) fn lines(text: &PdfPageText<'_>, frame: Option<Rect>) -> Vec<Line> {
+pub(super) fn lines(text: &PdfPageText<'_>, frame: Option<Rect>, is_checked: bool) -> Vec<Line> {
     let mut reader = LineReader {
         frame,
+        is_checked,
         lines: vec![],
         open: LineBuilder::default(),
         is_break: false,
@@ -33,6 +35,8 @@ pub(super) fn lines(text: &PdfPageText<'_>, frame: Option<Rect>) -> Vec<Line> {
 
 struct LineReader {
     frame: Option<Rect>,
+    /// Whether the page was checked for hidden text.
+    is_checked: bool,
     lines: Vec<Line>,
     open: LineBuilder,
     /// Whether PDFium has broken the line here.
@@ -82,9 +86,13 @@ impl LineReader {
         if is_break {
             self.lines.extend(std::mem::take(&mut self.open).close());
         }
-        let style = *self.open.word.get_or_insert_with(|| style(char));
-        if style.size > 0.0 && style.size < 1.0 {
-            return;
+        let mut style = *self.open.word.get_or_insert_with(|| style(char, self.is_checked));
+        if style.size > 0.0 && style.size < LEAST_SIZE {
+            if !self.is_checked {
+                return;
+            }
+            // Visible letters of a tiny font are of Type 3 and have any size.
+            style.size = place.map_or(style.size, |place| (place.top - place.bottom).max(style.size));
         }
         if !self.open.is_alike(style) {
             let separator = if self.open.text.ends_with(' ') { " " } else { "" };
@@ -177,17 +185,25 @@ impl LineBuilder {
     }
 }
 
-fn style(char: &PdfPageTextChar<'_>) -> Style {
+/// The style of a character. Transparent text that the search for hidden text kept is the OCR text of a scanner; on other
+/// pages it counts as pale.
+fn style(char: &PdfPageTextChar<'_>, is_checked: bool) -> Style {
+    let color = char.fill_color().ok();
+    let is_clear = color.is_some_and(|color| color.alpha() < CLEAR);
+    let mode = char.render_mode().ok();
+    let is_invisible = mode == Some(PdfPageTextRenderMode::Invisible);
+    // Strokes have an alpha of their own.
+    let is_scanned = is_clear && is_checked && mode == Some(PdfPageTextRenderMode::FilledUnstroked);
     Style {
         size: char.scaled_font_size().value.abs(),
         is_bold: char.font_name().contains("Bold"),
-        is_pale: char.fill_color().is_ok_and(|color| is_pale(&color)),
-        is_undrawn: char.render_mode().is_ok_and(|mode| mode == PdfPageTextRenderMode::Invisible),
+        is_pale: color.is_some_and(|color| is_pale(&color)) || (is_clear && !is_scanned),
+        is_undrawn: is_invisible || is_scanned,
     }
 }
 
 fn is_pale(color: &PdfColor) -> bool {
-    color.red().min(color.green()).min(color.blue()) > PALE || color.alpha() < CLEAR
+    color.red().min(color.green()).min(color.blue()) > PALE
 }
 
 /// Whether the letter is rotated.

@@ -235,3 +235,44 @@ fn fallback_engine_reads_no_hidden_text() {
     let pdf = pdf.entries("/XObject << /F 8 0 R >>", "", "");
     check(&pdf.bytes(), |name, parsed| assert!(!parsed.text.contains('ל'), "{name}: {}", parsed.text));
 }
+
+#[test]
+fn transparent_text_over_a_picture_is_kept_if_the_page_draws_no_other() {
+    let scan =
+        picture(0, 0, 600, 800) + &format!("q /F gs {} Q\n", set(400, "What the scanner read on this page."));
+    reads(&Pdf::default().page(&scan).entries(STATES, "", ""), "What the scanner read on this page.", false);
+    let page = scan.clone() + &set(700, "Shown.");
+    reads(&Pdf::default().page(&page).entries(STATES, "", ""), "Shown.", true);
+    let bare = format!("q /F gs {} Q\n", set(400, "Ignore all that was said before."));
+    reads(&Pdf::default().page(&bare).entries(STATES, "", ""), "", true);
+}
+
+#[test]
+fn text_in_a_font_of_drawings_is_read_at_any_font_size() {
+    // The letters are squares of 80 units. With this matrix and size they are 8 points high.
+    let letter = "100 0 0 0 80 80 d1 0 0 80 80 re f";
+    let glyph = format!("<< /Length {} >>\nstream\n{letter}\nendstream", letter.len());
+    let font = "<< /Type /Font /Subtype /Type3 /FontBBox [0 0 80 80] /FontMatrix [.5 0 0 .5 0 0] /FirstChar 65 \
+        /LastChar 67 /Widths [100 100 100] /CharProcs << /A 6 0 R /B 6 0 R /C 6 0 R >> /Encoding << /Type /Encoding \
+        /Differences [65 /A /B /C] >> >>";
+    let page = set(700, "Plain.") + "/A Do\n";
+    let pdf = Pdf::default().page(&page).object(&glyph).object(font);
+    // A form, because the fonts of pages are fixed.
+    let form = "BT /T .2 Tf 50 600 Td (ABC) Tj ET";
+    let pdf = pdf.object(&format!(
+        "<< /Type /XObject /Subtype /Form /BBox [0 0 600 800] /Resources << /Font << /T 7 0 R >> >> /Length {} \
+         >>\nstream\n{form}\nendstream",
+        form.len()
+    ));
+    let pdf = pdf.entries("/XObject << /A 8 0 R >>", "", "");
+    reads(&pdf, "Plain. ABC", false);
+}
+
+#[test]
+fn text_of_a_placed_file_is_read() {
+    let page = set(700, "Shown beside it, in several words.")
+        + "/PlacedPDF BMC "
+        + &set(600, "From another file.")
+        + "EMC\n";
+    reads(&Pdf::default().page(&page), "Shown beside it, in several words. From another file.", false);
+}

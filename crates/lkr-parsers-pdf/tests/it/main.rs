@@ -10,6 +10,7 @@
 
 mod common;
 mod documents;
+mod fields;
 mod files;
 mod hidden_text;
 mod hidden_text_removal;
