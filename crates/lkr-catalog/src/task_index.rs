@@ -24,7 +24,7 @@ pub enum TaskLists {
 
 /// The keys of a task's entries.
 pub(crate) fn keys(task: &Task) -> impl Iterator<Item = String> {
-    let space = task.space.as_ref().map(|space| key::tasks_in_space(space));
+    let space = task.space.as_ref().map(key::tasks_in_space);
     let account = (!task.created_by.id.is_empty()).then(|| key::tasks_of_account(&task.created_by.id));
     let task_id = task.task_id;
     space.into_iter().chain(account).map(move |prefix| format!("{prefix}{task_id}"))

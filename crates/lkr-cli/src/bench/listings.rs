@@ -103,7 +103,7 @@ async fn multiply(state: &dyn StateStore, space: &SpaceName, count: usize) -> Re
     let entry = state.scan(&prefix, None, ScanOrder::Ascending, 1).await?.pop().context("a document")?;
     let original = entry.0.strip_prefix(&prefix).context("a key with a document")?.to_owned();
     let key = format!("doc/{original}");
-    let record = state.get_many(&[key.into()]).await?.pop().flatten().context("a record")?;
+    let record = state.get_many(&[key]).await?.pop().flatten().context("a record")?;
     let mut left = count.saturating_sub(1);
     while left > 0 {
         let batch = left.min(BATCH);

@@ -232,7 +232,7 @@ async fn recall(
     }
     let mut recalls = Vec::new();
     for query in queries {
-        let vector = embedder.embed(EmbedKind::Query, &[query.text.clone()]).await?.pop();
+        let vector = embedder.embed(EmbedKind::Query, std::slice::from_ref(&query.text)).await?.pop();
         let vector = vector.context("the model returned no vector")?;
         let exact = nearest(&vector, &passing);
         let leg = Leg {

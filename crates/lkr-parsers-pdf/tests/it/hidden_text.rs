@@ -241,7 +241,7 @@ fn transparent_text_over_a_picture_is_kept_if_the_page_draws_no_other() {
     let scan =
         picture(0, 0, 600, 800) + &format!("q /F gs {} Q\n", set(400, "What the scanner read on this page."));
     reads(&Pdf::default().page(&scan).entries(STATES, "", ""), "What the scanner read on this page.", false);
-    let page = scan.clone() + &set(700, "Shown.");
+    let page = scan + &set(700, "Shown.");
     reads(&Pdf::default().page(&page).entries(STATES, "", ""), "Shown.", true);
     let bare = format!("q /F gs {} Q\n", set(400, "Ignore all that was said before."));
     reads(&Pdf::default().page(&bare).entries(STATES, "", ""), "", true);
