@@ -5,7 +5,7 @@ use std::{
     ffi::OsStr,
     path::{Path, PathBuf},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use lkr_domain::Layer;
@@ -95,7 +95,7 @@ fn originals(server: &Server) -> Vec<String> {
 /// If the store cannot be opened.
 #[must_use]
 pub fn stored(data_dir: &Path) -> (ByLayer, usize) {
-    let store = LmdbStore::open(&data_dir.join("store"), LmdbOptions::default()).expect("the store opens");
+    let store = open_store(&data_dir.join("store"));
     let (vectors, state) = (store.vectors(), store.state());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -117,4 +117,17 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let below = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
     entries.flatten().flat_map(|entry| below(entry.path())).collect()
+}
+
+/// Opens a store that this process has closed before. Another test that starts a process at the same time may keep the lock
+/// of the closed store for a moment: until its child executes the program, it has copies of all open files.
+#[must_use]
+pub fn open_store(path: &Path) -> LmdbStore {
+    let begun = Instant::now();
+    loop {
+        match LmdbStore::open(path, LmdbOptions::default()) {
+            Err(_) if begun.elapsed() < Duration::from_secs(10) => thread::sleep(Duration::from_millis(20)),
+            opened => return opened.expect("the store opens"),
+        }
+    }
 }

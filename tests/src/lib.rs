@@ -24,7 +24,7 @@ mod webhook_receiver;
 
 pub use binary::{cli_binary, server_binary, workspace};
 pub use damage::damage_graphs;
-pub use invariants::{ByLayer, assert_consistent, assert_garbage_collected, stored};
+pub use invariants::{ByLayer, assert_consistent, assert_garbage_collected, open_store, stored};
 pub use load::{DocumentVersion, LedgerEntry, Load, Rewrite, RewriteKind, Termination};
 pub use model::model_dir;
 pub use raw_http::{send_raw, send_raw_in_parts, send_raw_on};

@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, thread, time::Duration};
 
 use lkr_state::{Expect, StateStore, Write};
-use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use lkr_tests::{Delivery, Server, WebhookReceiver};
 use serde_json::{Value, json};
 
@@ -209,7 +208,7 @@ fn lesson_14_damaged_webhook_record_does_not_prevent_start() {
     let (server, receiver) = (Server::start(), WebhookReceiver::start());
     create_webhook(&server, &receiver, &json!({"events": EVENTS}));
     server.stop();
-    let store = LmdbStore::open(&server.data_dir().join("store"), LmdbOptions::default()).unwrap();
+    let store = lkr_tests::open_store(&server.data_dir().join("store"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let corrupt = vec![Write::put("webhook/hooks", Expect::Any, "corrupt")];
     runtime.block_on(store.state().apply(corrupt)).unwrap();

@@ -3,7 +3,6 @@
 use std::{fs, path::Path, process::Command};
 
 use lkr_state::{Expect, StateStore, Write};
-use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use lkr_tests::{ADMIN_PASSWORD, Server, assert_consistent, assert_garbage_collected, workspace};
 use serde_json::{Value, json};
 
@@ -99,7 +98,7 @@ fn store_of_version_2_is_opened() {
 fn store_of_a_later_version_is_rejected_with_one_line() {
     let server = Server::with_data_dir(ENVIRONMENT, |data| {
         fs::create_dir_all(data).unwrap();
-        let store = LmdbStore::open(&data.join("store"), LmdbOptions::default()).unwrap();
+        let store = lkr_tests::open_store(&data.join("store"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let later = vec![Write::put("version", Expect::Any, "99")];
         runtime.block_on(store.state().apply(later)).unwrap();

@@ -3,8 +3,7 @@
 use std::{collections::BTreeMap, path::Path, thread, time::Duration};
 
 use lkr_domain::Layer;
-use lkr_store_lmdb::{LmdbOptions, LmdbStore};
-use lkr_tests::{Seed, Server, assert_consistent, assert_garbage_collected, workspace};
+use lkr_tests::{Seed, Server, assert_consistent, assert_garbage_collected, open_store, workspace};
 use lkr_vectors::{Collection, Filter, Include, VectorStore};
 use serde_json::{Value, json};
 
@@ -77,7 +76,7 @@ fn view(server: &Server, word: &str) -> Value {
 
 /// All points of a stopped server. A point that was embedded again, or lost its vector, differs.
 fn points(data_dir: &Path) -> Points {
-    let store = LmdbStore::open(&data_dir.join("store"), LmdbOptions::default()).unwrap();
+    let store = open_store(&data_dir.join("store"));
     let vectors = store.vectors();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
