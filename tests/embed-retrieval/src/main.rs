@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc};
 use lkr_retrieval::{
     MemoryCache, SearchOptions, SearchRequest, Searcher,
     catalog::{Acceptance, Catalog, Task, TaskInput, points_of, tags_of},
-    domain::{Block, BlockKind, Counts, DocId, Document, Layer, Metadata, Parsed, SpaceName},
+    domain::{Block, BlockKind, Counts, DocId, Document, Layer, Metadata, Parsed, SpaceName, SystemClock},
     layers::{LayerOptions, indexed_text, layer},
     models::{SparseEncoder, average_terms},
     state::MemoryState,
@@ -68,7 +68,7 @@ async fn index(
         warnings: Vec::new(),
         ..TaskInput::default()
     };
-    let task = Task::ingest(DocId::new(), SpaceName::default(), "example".into(), input);
+    let task = Task::ingest(&SystemClock, DocId::new(), SpaceName::default(), "example".into(), input);
     let now = OffsetDateTime::now_utc();
     let document = Document {
         doc_id: task.doc_id()?,
