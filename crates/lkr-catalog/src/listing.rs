@@ -74,21 +74,13 @@ impl Catalog {
         after: Option<DocId>,
         limit: usize,
     ) -> Result<Page<Document, DocId>> {
-        let mut entries = NewestFirst::new(self, spaces.iter().map(key::space_documents), after);
-        let mut items: Vec<Document> = Vec::new();
-        loop {
-            let batch = entries.next_batch().await?;
-            if batch.is_empty() {
-                return Ok(Page { items, next: None });
-            }
-            let documents = self.documents(&batch).await?.into_iter().flatten();
-            for document in documents.filter(|document| spaces.contains(&document.space) && keep(document)) {
-                if items.len() == limit {
-                    return Ok(Page { next: items.last().map(|last| last.doc_id), items });
-                }
-                items.push(document);
-            }
-        }
+        let is_listed = |document: &Document| spaces.contains(&document.space) && keep(document);
+        let is_listed = &is_listed;
+        let read = move |ids: Vec<DocId>| async move {
+            Ok(self.documents(&ids).await?.into_iter().flatten().filter(is_listed).collect())
+        };
+        let entries = NewestFirst::new(self, spaces.iter().map(key::space_documents), after);
+        entries.page(limit, read, |document| document.doc_id).await
     }
 
     /// The number of documents in the scope that the filter shows and that are counted.
@@ -119,7 +111,11 @@ impl Catalog {
         limit: usize,
     ) -> Result<Page<Task, TaskId>> {
         if let Some(prefixes) = lists.prefixes() {
-            return self.indexed_tasks(prefixes, keep, after, limit).await;
+            let keep = &keep;
+            let read = move |ids: Vec<TaskId>| async move {
+                Ok(self.tasks_with(&ids).await?.into_iter().filter(keep).collect())
+            };
+            return NewestFirst::new(self, prefixes, after).page(limit, read, |task| task.task_id).await;
         }
         let after = after.map(key::task);
         let decode = |_: &str, record: &_| read_task(record);

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, error::Error as StdError, fmt::Display, str::Fr
 
 use lkr_state::ScanOrder;
 
-use crate::{Catalog, Error, Result};
+use crate::{Catalog, Error, Page, Result};
 
 /// The number of entries that are read at a time.
 const BATCH: usize = 100;
@@ -41,8 +41,31 @@ impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static
         Self { catalog, cursors: prefixes.into_iter().map(cursor).collect(), last: None }
     }
 
+    /// A page of up to `limit` items. `read` returns the items of some ids, in their order, without those that the page
+    /// leaves out.
+    pub(crate) async fn page<T, F: Future<Output = Result<Vec<T>>>>(
+        mut self,
+        limit: usize,
+        read: impl Fn(Vec<K>) -> F,
+        id_of: impl Fn(&T) -> K,
+    ) -> Result<Page<T, K>> {
+        let mut items: Vec<T> = Vec::new();
+        loop {
+            let batch = self.next_batch().await?;
+            if batch.is_empty() {
+                return Ok(Page { items, next: None });
+            }
+            for item in read(batch).await? {
+                if items.len() == limit {
+                    return Ok(Page { next: items.last().map(id_of), items });
+                }
+                items.push(item);
+            }
+        }
+    }
+
     /// The next ids, at most 100; none at the end.
-    pub(crate) async fn next_batch(&mut self) -> Result<Vec<K>> {
+    async fn next_batch(&mut self) -> Result<Vec<K>> {
         let mut batch = Vec::with_capacity(BATCH);
         while batch.len() < BATCH {
             for cursor in &mut self.cursors {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use lkr_domain::{SpaceName, TaskId};
 use lkr_state::{Expect, Write};
 
-use crate::{Catalog, Page, Result, Task, key, newest_first::NewestFirst};
+use crate::{Catalog, Result, Task, key};
 
 /// Which tasks a listing reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,31 +74,6 @@ impl Catalog {
     #[must_use]
     pub fn is_entry_of(key: &str, task: &Task) -> bool {
         keys(task).any(|own| own == key)
-    }
-
-    /// The tasks of some lists that `keep` accepts, the newest first, beyond `after`. Every page but the last has `limit`
-    /// items.
-    pub(crate) async fn indexed_tasks(
-        &self,
-        prefixes: Vec<String>,
-        keep: impl Fn(&Task) -> bool,
-        after: Option<TaskId>,
-        limit: usize,
-    ) -> Result<Page<Task, TaskId>> {
-        let mut entries = NewestFirst::new(self, prefixes, after);
-        let mut items: Vec<Task> = Vec::new();
-        loop {
-            let batch = entries.next_batch().await?;
-            if batch.is_empty() {
-                return Ok(Page { items, next: None });
-            }
-            for task in self.tasks_with(&batch).await?.into_iter().filter(|task| keep(task)) {
-                if items.len() == limit {
-                    return Ok(Page { next: items.last().map(|last| last.task_id), items });
-                }
-                items.push(task);
-            }
-        }
     }
 }
 

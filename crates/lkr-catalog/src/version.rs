@@ -45,7 +45,9 @@ impl Catalog {
             return Ok(None);
         }
         // Adding the entries again after a crash changes nothing.
-        self.index_spaces().await?;
+        if found < FIRST_WITH_SPACES {
+            self.index_spaces().await?;
+        }
         self.index_tasks().await?;
         let expect = record.map_or(Expect::Absent, |record| Expect::Version(record.version));
         let mut writes = vec![Write::put(key::VERSION, expect, STORE_VERSION.to_string())];
