@@ -68,19 +68,14 @@ impl PageContent {
             self.texts.iter().filter(|text| text.visibility == visibility).map(|text| text.length).sum()
         };
         let (shown, undrawn) = (count(TextVisibility::Shown), count(TextVisibility::Undrawn));
-        let shows_more = |visibility| match visibility {
-            TextVisibility::Undrawn => shown > undrawn,
-            _ => (shown + undrawn) * TRACE > count(TextVisibility::Transparent),
-        };
-        let (hides_undrawn, hides_transparent) =
-            (shows_more(TextVisibility::Undrawn), shows_more(TextVisibility::Transparent));
+        let transparent = count(TextVisibility::Transparent);
         for text in &mut self.texts {
-            let is_hidden = match text.visibility {
-                TextVisibility::Undrawn => hides_undrawn,
-                TextVisibility::Transparent => hides_transparent,
+            let shows_more = match text.visibility {
+                TextVisibility::Undrawn => shown > undrawn,
+                TextVisibility::Transparent => (shown + undrawn) * TRACE > transparent,
                 _ => continue,
             };
-            if is_hidden || !self.painted_areas.is_under(text.run.place) {
+            if shows_more || !self.painted_areas.is_under(text.run.place) {
                 text.visibility = TextVisibility::Hidden;
             }
         }
@@ -191,11 +186,8 @@ impl<'a> PageInterpreter<'_, 'a> {
                 "gs" => drop(self.graphics(&operation, resources, &mut state)),
                 "BI" if state.is_shown() && !state.inks.fill_is_clear() => self.paths.square(state.page),
                 "BMC" | "BDC" => {
-                    if operation
-                        .operands
-                        .first()
-                        .is_some_and(|tag| tag.as_name().is_ok_and(|tag| tag == PLACED))
-                    {
+                    let tag = operation.operands.first().and_then(|tag| tag.as_name().ok());
+                    if tag == Some(PLACED) {
                         self.content_of.placed.insert(at);
                     }
                     let is_off = operation.operator == "BDC" && self.is_off(resources, &operation);

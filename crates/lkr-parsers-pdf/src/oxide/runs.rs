@@ -49,16 +49,18 @@ fn size(span: &TextSpan) -> f32 {
 }
 
 fn run(span: &TextSpan) -> Run<'_> {
-    let (across, along) = (span.bbox.width, span.bbox.height);
+    let (across, along, size) = (span.bbox.width, span.bbox.height, size(span));
+    // The box of a Type 3 font is as low as its font size.
+    let along = if is_tiny(span) { along.max(size) } else { along };
     Run {
         text: Cow::Borrowed(&span.text),
         place: Rect {
             left: span.bbox.x,
             bottom: span.bbox.y,
             right: span.bbox.x + across,
-            top: span.bbox.y + along.max(if is_tiny(span) { size(span) } else { 0.0 }),
+            top: span.bbox.y + along,
         },
-        size: size(span),
+        size,
         is_bold: span.font_weight.is_bold() || span.font_name.contains("Bold"),
         // The position of vertical text is too inexact to find its background.
         is_pale: span.color.r.min(span.color.g).min(span.color.b) > PALE && span.wmode == 0,
