@@ -7,6 +7,7 @@ mod ingest;
 mod layers;
 mod listings;
 mod logins;
+mod material;
 mod random;
 mod reembed;
 mod report;
@@ -24,6 +25,7 @@ use crate::{
     collection::{Gold, collection},
     local_kb::LocalKnowledgeBase,
 };
+use material::Material;
 use report::SpeedReport;
 
 /// The arguments of `lkr bench`.
@@ -58,11 +60,8 @@ struct SpeedArgs {
     /// Create the knowledge base in this folder, which must be empty or missing.
     #[arg(long, value_name = "FOLDER")]
     data_dir: PathBuf,
-    /// Use the embedding model in this folder.
-    #[arg(long, value_name = "FOLDER")]
-    model: PathBuf,
-    /// Use the collection in this folder.
-    dir: PathBuf,
+    #[command(flatten)]
+    material: Material,
     /// Use the first N documents only.
     #[arg(long, value_name = "N")]
     documents: Option<usize>,
@@ -86,10 +85,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 async fn measure(speed: &SpeedArgs) -> Result<SpeedReport> {
-    let mut inputs = collection(&speed.dir)?;
+    let mut inputs = collection(&speed.material.dir)?;
     inputs.truncate(speed.documents.unwrap_or(usize::MAX));
-    let gold = Gold::read(&speed.dir, None)?;
-    let local_kb = LocalKnowledgeBase::create(&speed.data_dir, Some(&speed.model)).await?;
+    let gold = Gold::read(&speed.material.dir, None)?;
+    let local_kb = LocalKnowledgeBase::create(&speed.data_dir, Some(&speed.material.model)).await?;
     let embedder = local_kb.embedder.as_ref().context("a model")?;
     let ingestion = ingest::measure(&local_kb.kb, embedder, inputs).await?;
     let search = search::measure(&local_kb, embedder, &gold.queries).await?;

@@ -59,14 +59,9 @@ pub(crate) async fn import_new(
     submission: &Submission,
 ) -> Result<()> {
     let stored = sources(kb).await?;
-    let mut tasks = Vec::new();
-    for document in documents.into_iter().filter(|document| !stored.contains(&document.source)) {
-        tasks.push(kb.submit(document, submission.clone()).await?);
-    }
-    for task in &tasks {
-        wait_for(kb, task).await?;
-    }
-    Ok(())
+    let missing = documents.into_iter().filter(|document| !stored.contains(&document.source));
+    let submit = async |document| Ok(kb.submit(document, submission.clone()).await?);
+    ingest_each(kb, missing, submit).await.map(drop)
 }
 
 async fn ingest_missing(
@@ -75,12 +70,23 @@ async fn ingest_missing(
     stored: &HashSet<String>,
     import_as: ImportAs<'_>,
 ) -> Result<usize> {
+    let missing = inputs.into_iter().filter(|input| !stored.contains(&input.source));
+    let submit = async |input| match import_as {
+        ImportAs::Texts => submit_text(kb, input).await,
+        ImportAs::MarkdownFiles(reader) => submit_file(kb, reader, input).await,
+    };
+    ingest_each(kb, missing, submit).await
+}
+
+/// Submits all, waits until each is ingested, and returns their number.
+async fn ingest_each<T>(
+    kb: &KnowledgeBase,
+    items: impl Iterator<Item = T>,
+    submit: impl AsyncFn(T) -> Result<Task>,
+) -> Result<usize> {
     let mut tasks = Vec::new();
-    for input in inputs.into_iter().filter(|input| !stored.contains(&input.source)) {
-        tasks.push(match import_as {
-            ImportAs::Texts => submit_text(kb, input).await?,
-            ImportAs::MarkdownFiles(reader) => submit_file(kb, reader, input).await?,
-        });
+    for item in items {
+        tasks.push(submit(item).await?);
     }
     for task in &tasks {
         wait_for(kb, task).await?;

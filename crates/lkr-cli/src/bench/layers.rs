@@ -14,6 +14,7 @@ use crate::{
     bench::{
         copies::{CopyEmbedder, copy_of},
         idle::wait_until_background_work_is_done,
+        material::Material,
     },
     collection::{Gold, Input, Query, collection},
     import::import_missing,
@@ -27,9 +28,8 @@ pub(super) struct Args {
     /// Keep the knowledge base in this folder and reuse its documents.
     #[arg(long, value_name = "FOLDER")]
     data_dir: PathBuf,
-    /// Use the embedding model in this folder.
-    #[arg(long, value_name = "FOLDER")]
-    model: PathBuf,
+    #[command(flatten)]
+    material: Material,
     /// Measure at these numbers of chunks, in growing order. Copies of documents, with slightly different vectors, are
     /// added to reach them.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000, 100_000])]
@@ -37,8 +37,6 @@ pub(super) struct Args {
     /// Run this many queries.
     #[arg(long, value_name = "N", default_value_t = 200)]
     queries: usize,
-    /// Use the collection in this folder.
-    dir: PathBuf,
 }
 
 /// The number of queries that warm up the caches.
@@ -60,12 +58,12 @@ pub(super) struct LayersReport {
 
 /// Measures at each size and lets the knowledge base grow in between.
 pub(super) async fn measure(args: &Args) -> Result<LayersReport> {
-    let inputs = collection(&args.dir)?;
-    ensure!(!inputs.is_empty(), "{} contains no documents", args.dir.display());
+    let inputs = collection(&args.material.dir)?;
+    ensure!(!inputs.is_empty(), "{} contains no documents", args.material.dir.display());
     ensure!(args.chunks.is_sorted(), "the numbers of chunks must be in growing order");
-    let mut queries = Gold::read(&args.dir, None)?.queries;
+    let mut queries = Gold::read(&args.material.dir, None)?.queries;
     queries.truncate(args.queries);
-    let embedder = CopyEmbedder::new(embedder(&args.model)?);
+    let embedder = CopyEmbedder::new(embedder(&args.material.model)?);
     let local_kb = LocalKnowledgeBase::with(&args.data_dir, Some(Arc::new(embedder))).await?;
     let mut figures = LayersReport { queries: queries.len(), sizes: Vec::new() };
     for &size in &args.chunks {

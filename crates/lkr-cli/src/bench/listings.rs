@@ -45,8 +45,22 @@ const BATCH: usize = 1_000;
 /// The space that is read, and the other one.
 const SPACES: [&str; 2] = ["own", "others"];
 
-/// The requests that are measured.
-const REQUESTS: [&str; 4] = ["a page", "a count", "statistics", "one document"];
+/// A request that is measured.
+#[derive(Debug, Clone, Copy)]
+enum Request {
+    Page,
+    Count,
+    Statistics,
+    Document,
+}
+
+/// The requests with their names in the report.
+const REQUESTS: [(Request, &str); 4] = [
+    (Request::Page, "a page"),
+    (Request::Count, "a count"),
+    (Request::Statistics, "statistics"),
+    (Request::Document, "one document"),
+];
 
 /// The latencies of each request, alone and beside the documents of the other space.
 #[derive(Debug, Default)]
@@ -67,7 +81,7 @@ pub(super) async fn measure(args: &Args) -> Result<ListingsReport> {
     multiply(&*beside.state, &others, args.documents).await?;
     wait_until_background_work_is_done().await;
     let mut report = ListingsReport { documents: args.documents, requests: Vec::new() };
-    for request in REQUESTS {
+    for (request, name) in REQUESTS {
         let mut samples = [Vec::new(), Vec::new()];
         for run in 0..args.runs {
             let mut bases = [&alone, &beside].into_iter().zip(&mut samples).collect::<Vec<_>>();
@@ -77,7 +91,7 @@ pub(super) async fn measure(args: &Args) -> Result<ListingsReport> {
             }
         }
         let [alone, beside] = samples.map(Latency::of);
-        report.requests.push((request, alone, beside));
+        report.requests.push((name, alone, beside));
     }
     for base in [alone, beside] {
         base.kb.close().await;
@@ -120,16 +134,16 @@ async fn multiply(state: &dyn StateStore, space: &SpaceName, count: usize) -> Re
     Ok(())
 }
 
-async fn time(base: &LocalKnowledgeBase, space: &SpaceName, request: &str) -> Result<Duration> {
+async fn time(base: &LocalKnowledgeBase, space: &SpaceName, request: Request) -> Result<Duration> {
     let scope = &Scope::of(space.clone());
     let first = base.kb.list(scope, &ListFilter::default(), None, 1).await?.items.pop();
     let doc_id = first.context("a document")?.doc_id;
     let began = Instant::now();
     match request {
-        "a page" => drop(base.kb.list(scope, &ListFilter::default(), None, OWN).await?),
-        "a count" => drop(base.kb.documents_in(space).await?),
-        "statistics" => drop(base.kb.stats(scope).await?),
-        _ => drop(base.kb.document_in(scope, doc_id).await?),
+        Request::Page => drop(base.kb.list(scope, &ListFilter::default(), None, OWN).await?),
+        Request::Count => drop(base.kb.documents_in(space).await?),
+        Request::Statistics => drop(base.kb.stats(scope).await?),
+        Request::Document => drop(base.kb.document_in(scope, doc_id).await?),
     }
     Ok(began.elapsed())
 }

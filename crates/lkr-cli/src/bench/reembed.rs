@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use lkr::{KnowledgeBase, SearchRequest, TaskId, TaskStatus, ports::Embedder};
 
-use super::{ingest::ingest_all, rotated::RotatedEmbedder};
+use super::{ingest::ingest_all, material::Material, rotated::RotatedEmbedder};
 use crate::{
     collection::{Gold, Query, collection},
     local_kb::{LocalKnowledgeBase, embedder},
@@ -24,11 +24,8 @@ pub(super) struct Args {
     /// Create the knowledge base in this folder, which must be empty or missing.
     #[arg(long, value_name = "FOLDER")]
     data_dir: PathBuf,
-    /// Use the embedding model in this folder.
-    #[arg(long, value_name = "FOLDER")]
-    model: PathBuf,
-    /// Use the collection in this folder.
-    dir: PathBuf,
+    #[command(flatten)]
+    material: Material,
     /// Use the first N documents only.
     #[arg(long, value_name = "N")]
     documents: Option<usize>,
@@ -61,10 +58,10 @@ type Cosines = HashMap<(usize, String), f32>;
 
 /// Ingests the documents, searches, starts re-embedding, and searches until it ends.
 pub(super) async fn measure(args: &Args) -> Result<ReembedReport> {
-    let mut inputs = collection(&args.dir)?;
+    let mut inputs = collection(&args.material.dir)?;
     inputs.truncate(args.documents.unwrap_or(usize::MAX));
-    let queries = Gold::read(&args.dir, None)?.queries;
-    let original = embedder(&args.model)?;
+    let queries = Gold::read(&args.material.dir, None)?.queries;
+    let original = embedder(&args.material.model)?;
     let kb = LocalKnowledgeBase::with(&args.data_dir, Some(Arc::clone(&original))).await?.kb;
     let documents = ingest_all(&kb, inputs).await?.len();
     let mut searches =

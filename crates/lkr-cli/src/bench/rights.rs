@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 
-use crate::{bench::random::XorShift64, http::Login, stats::millis};
+use crate::{bench::random::XorShift64, http::Login, stats::Latency};
 use auc::{auc, without_drift};
 use connection::Connection;
 use fixture::Fixture;
@@ -72,8 +72,8 @@ pub(super) struct Args {
 #[derive(Debug)]
 struct RouteFigures {
     route: String,
-    unknown_p50: Duration,
-    unreadable_p50: Duration,
+    unknown_p50_ms: f64,
+    unreadable_p50_ms: f64,
     /// Between unreadable and unknown ids.
     auc: f64,
     /// Between unknown ids, and unknown ids with the planted leak.
@@ -121,14 +121,14 @@ fn measure_routes(args: &Args, fixture: &Fixture) -> Result<Vec<RouteFigures>> {
             interleaved(&mut connection, &mut random, classes, (pairs, args.best_of))
         };
         sample(&unknown, &unreadable, Duration::ZERO, WARM_UP)?;
-        let [mut known, mut hidden] = sample(&unknown, &unreadable, Duration::ZERO, args.measurements)?;
+        let [absent, hidden] = sample(&unknown, &unreadable, Duration::ZERO, args.measurements)?;
         let [clean, leaky] = sample(&unknown, &unknown, PLANTED_LEAK, args.measurements)?;
         Ok(RouteFigures {
             route: format!("{method} {path}"),
-            auc: auc(&without_drift([&known, &hidden])),
+            auc: auc(&without_drift([&absent, &hidden])),
             control: auc(&without_drift([&clean, &leaky])),
-            unknown_p50: median(&mut known),
-            unreadable_p50: median(&mut hidden),
+            unknown_p50_ms: Latency::of(absent).p50_ms,
+            unreadable_p50_ms: Latency::of(hidden).p50_ms,
         })
     };
     let documents = ROUTES.iter().map(|route| (route, &fixture.unreadable));
@@ -172,20 +172,17 @@ fn response_time(connection: &mut Connection, request: &[u8], leak: Duration) ->
     Ok(started.elapsed())
 }
 
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
-}
-
 impl fmt::Display for RightsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { measurements, best_of, .. } = self;
         writeln!(f, "{measurements} measurements of each class, each the best of {best_of} requests")?;
         writeln!(f, "route                unknown   unreadable    AUC  AUC of {PLANTED_LEAK:?} more")?;
         for route in &self.routes {
-            let RouteFigures { route, unknown_p50, unreadable_p50, auc, control } = route;
-            let [unknown, unreadable] = [unknown_p50, unreadable_p50].map(|p50| millis(*p50));
-            writeln!(f, "{route:<17} {unknown:>7.3} ms  {unreadable:>7.3} ms  {auc:.3}  {control:.3}")?;
+            let RouteFigures { route, unknown_p50_ms, unreadable_p50_ms, auc, control } = route;
+            writeln!(
+                f,
+                "{route:<17} {unknown_p50_ms:>7.3} ms  {unreadable_p50_ms:>7.3} ms  {auc:.3}  {control:.3}"
+            )?;
         }
         Ok(())
     }

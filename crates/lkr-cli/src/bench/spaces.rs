@@ -21,6 +21,7 @@ use crate::{
     bench::{
         copies::CopyEmbedder,
         idle::wait_until_background_work_is_done,
+        material::Material,
         space_bases::{DATE_KEY, SpaceBases},
     },
     collection::{Gold, Query, collection},
@@ -34,9 +35,8 @@ pub(super) struct Args {
     /// Keep the knowledge bases in this folder and reuse their documents.
     #[arg(long, value_name = "FOLDER")]
     data_dir: PathBuf,
-    /// Use the embedding model in this folder.
-    #[arg(long, value_name = "FOLDER")]
-    model: PathBuf,
+    #[command(flatten)]
+    material: Material,
     /// Measure with this many spaces. Each contains copies of the same documents, with slightly different vectors.
     #[arg(long, value_name = "N", default_value_t = 100)]
     spaces: usize,
@@ -46,8 +46,6 @@ pub(super) struct Args {
     /// Run this many queries.
     #[arg(long, value_name = "N", default_value_t = 200)]
     queries: usize,
-    /// Use the collection in this folder.
-    dir: PathBuf,
 }
 
 /// The number of queries that warm up the caches.
@@ -89,12 +87,12 @@ struct Measured<'a> {
 }
 
 pub(super) async fn measure(args: &Args) -> Result<SpacesReport> {
-    let mut inputs = collection(&args.dir)?;
+    let mut inputs = collection(&args.material.dir)?;
     inputs.truncate(args.documents);
-    ensure!(!inputs.is_empty(), "{} contains no documents", args.dir.display());
-    let mut queries = Gold::read(&args.dir, None)?.queries;
+    ensure!(!inputs.is_empty(), "{} contains no documents", args.material.dir.display());
+    let mut queries = Gold::read(&args.material.dir, None)?.queries;
     queries.truncate(args.queries);
-    let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(embedder(&args.model)?));
+    let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(embedder(&args.material.model)?));
     let bases = SpaceBases::build(&args.data_dir, &embedder, &inputs, args.spaces).await?;
     let mut report = SpacesReport::default();
     report.spaces(&bases, &queries, "right after ingestion").await?;
