@@ -53,9 +53,9 @@ pub fn spread(sample: &[Vec<f32>]) -> Option<f32> {
     Some(sum / sample.len() as f32)
 }
 
-/// The factor of `c₁ − cos` in graded ranks for a model with this spread over [`calibration_passages`]: `30.5 · S_MiniLM / S`. So the hundredth hit is as
-/// many ranks behind the first with any model. For spreads near MiniLM's own the factor stays 30.5, because one model's
-/// spread differs as much between collections.
+/// The factor of `c₁ − cos` in graded ranks for a model with this spread over [`calibration_passages`]:
+/// `30.5 · S_MiniLM / S`. So the hundredth hit is as many ranks behind the first with any model. For spreads near MiniLM's
+/// own the factor stays 30.5, because one model's spread differs as much between collections.
 #[must_use]
 pub fn cosine_scale(spread: f32) -> f32 {
     if !spread.is_finite() || spread <= f32::EPSILON {
