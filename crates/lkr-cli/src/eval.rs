@@ -3,6 +3,7 @@
 
 mod args;
 mod citations;
+mod context;
 mod judge;
 mod local;
 mod local_report;
@@ -23,5 +24,9 @@ use anyhow::Result;
 
 /// Runs the evaluation and prints the figures. Fails if a citation does not match its document.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    if args.login.names_server() { server::run(args) } else { local::run(args) }
+    match args {
+        args if args.login.names_server() => server::run(args),
+        args if args.context => context::run(args),
+        args => local::run(args),
+    }
 }

@@ -3,6 +3,7 @@
 mod assemble;
 mod cache;
 mod candidate;
+mod context;
 mod encoded_query;
 mod error;
 mod feedback;
@@ -34,6 +35,7 @@ pub use {
 };
 
 pub use cache::{CacheKey, CacheStatus, MemoryCache, SearchCache};
+pub use context::{ContextPassage, ContextRequest, ContextResponse};
 pub use error::{Error, ErrorKind, Result};
 pub use options::SearchOptions;
 pub use request::{Fusion, GroupBy, Mode, SearchFilters, SearchRequest};

@@ -53,12 +53,37 @@ pub(crate) async fn answer(
     let mut search = Search { state, request, encoder: DenseEncoder::NoModel, reranking, summarizer };
     let mut attempts = MAX_MODEL_SWITCHES;
     loop {
-        search.encoder = match attempts {
-            0 => DenseEncoder::ModelMismatch(String::new()),
-            _ => sources.dense_encoder(state).await?,
-        };
+        search.encoder = search.encoder_of(sources, attempts).await?;
         if let Some(answer) = search.try_answer().await? {
             return Ok(answer);
+        }
+        attempts = attempts.saturating_sub(1);
+    }
+}
+
+/// What a search found, before it is assembled.
+pub(crate) struct Found {
+    pub(crate) retrieved: Retrieved,
+    pub(crate) marks: QueryMarks,
+    pub(crate) warnings: Vec<String>,
+    /// Whether it stays the same until a document changes.
+    pub(crate) cacheable: bool,
+}
+
+/// Finds the results of a request, without the cache.
+pub(crate) async fn find(
+    state: &SearcherState,
+    sources: &ModelSources,
+    request: ValidatedRequest,
+) -> Result<Found> {
+    let reranking = sources.reranking(&request, state).await;
+    let mut search = Search { state, request, encoder: DenseEncoder::NoModel, reranking, summarizer: None };
+    let mut attempts = MAX_MODEL_SWITCHES;
+    loop {
+        search.encoder = search.encoder_of(sources, attempts).await?;
+        let _permit = state.permit().await?;
+        if let Some(found) = search.find().await? {
+            return Ok(found);
         }
         attempts = attempts.saturating_sub(1);
     }
@@ -74,6 +99,14 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// The encoder of the live vectors; none when they were switched too often.
+    async fn encoder_of(&self, sources: &ModelSources, attempts: usize) -> Result<DenseEncoder> {
+        match attempts {
+            0 => Ok(DenseEncoder::ModelMismatch(String::new())),
+            _ => sources.dense_encoder(self.state).await,
+        }
+    }
+
     /// Answers from the cache or the stores; `None` if the live vectors were switched to another model meanwhile.
     async fn try_answer(&self) -> Result<Option<Answer>> {
         // The generation is read before the retrieval: a change during it makes the key obsolete.
@@ -104,9 +137,19 @@ impl Search<'_> {
         })
     }
 
-    /// Encodes the query, retrieves and assembles the response, and says whether it may be cached; `None` if the live
-    /// vectors were switched to another model meanwhile.
+    /// Finds the results and assembles the response, and says whether it may be cached; `None` if the live vectors were
+    /// switched to another model meanwhile.
     async fn retrieve(&self) -> Result<Option<(SearchResponse, bool)>> {
+        let Some(Found { mut retrieved, marks, warnings, cacheable }) = self.find().await? else {
+            return Ok(None);
+        };
+        let request = self.request.clone();
+        let assembled = spawn_blocking(move || assemble(&request, &mut retrieved, &marks, warnings));
+        Ok(Some((assembled.await??, cacheable)))
+    }
+
+    /// Encodes the query and retrieves; `None` if the live vectors were switched to another model meanwhile.
+    async fn find(&self) -> Result<Option<Found>> {
         let Self { state, request, .. } = self;
         let literals = Arc::new(Literals::of(&request.query));
         let terms: Arc<[QueryTerm]> = query_terms(&request.query).into();
@@ -118,7 +161,7 @@ impl Search<'_> {
             terms: has_headings.then(|| Arc::clone(&terms)),
             reranking: self.reranking.clone(),
         };
-        let mut retrieved = retrieve(stores, request, &query, &refinement, &state.options).await?;
+        let retrieved = retrieve(stores, request, &query, &refinement, &state.options).await?;
         if retrieved.legs.model_mismatch {
             return Ok(None);
         }
@@ -128,9 +171,7 @@ impl Search<'_> {
         let rerank_succeeded = matches!(retrieved.rerank, RerankOutcome::Off | RerankOutcome::Done(_));
         let cacheable = retrieved.consistent && rerank_succeeded && !query.degraded;
         let warnings = warnings(request, query, &retrieved);
-        let (request, marks) = (request.clone(), QueryMarks { terms, literals });
-        let assembled = spawn_blocking(move || assemble(&request, &mut retrieved, &marks, warnings));
-        Ok(Some((assembled.await??, cacheable)))
+        Ok(Some(Found { retrieved, marks: QueryMarks { terms, literals }, warnings, cacheable }))
     }
 
     async fn encode(&self) -> Result<EncodedQuery> {

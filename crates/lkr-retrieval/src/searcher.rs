@@ -18,8 +18,8 @@ use crate::{
 /// Searches a knowledge base. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Searcher {
-    state: Arc<SearcherState>,
-    sources: ModelSources,
+    pub(crate) state: Arc<SearcherState>,
+    pub(crate) sources: ModelSources,
 }
 
 /// A response and whether it came from the cache.
@@ -173,7 +173,7 @@ impl Searcher {
     }
 }
 
-fn elapsed_ms(since: Instant) -> u64 {
+pub(crate) fn elapsed_ms(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 

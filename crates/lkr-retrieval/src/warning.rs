@@ -14,3 +14,5 @@ pub(crate) const CONTEXT_TOO_SMALL: &str =
     "the language model's context is too small for the results: the summary is extractive";
 pub(crate) const NOT_GROUNDED: &str =
     "the results support nothing that the language model wrote: the summary is extractive";
+pub(crate) const CONTEXT_BUDGET_TOO_SMALL: &str =
+    "max_tokens is too small for a sentence of the best passages";

@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod batch;
 pub(crate) mod bulk_delete;
+pub(crate) mod context;
 pub(crate) mod document_change;
 pub(crate) mod document_input;
 pub(crate) mod documents;

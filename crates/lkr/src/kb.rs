@@ -9,7 +9,9 @@ use lkr_catalog::{
 use lkr_domain::{Counts, Creator, DocId, Document, Scope, SpaceName, TaskId};
 use lkr_ingest::{DocumentChange, Ingestor, Workers};
 use lkr_models::{Embedder, Reranker};
-use lkr_retrieval::{SearchOutcome, SearchRequest, Searcher, StreamedSearch};
+use lkr_retrieval::{
+    ContextRequest, ContextResponse, SearchOutcome, SearchRequest, Searcher, StreamedSearch,
+};
 use lkr_spaces::Spaces;
 use lkr_state::{StateStore, TaskQueue, Write};
 use lkr_taxonomy::Taxonomy;
@@ -160,6 +162,11 @@ impl KnowledgeBase {
     /// Searches.
     pub async fn search(&self, request: &SearchRequest) -> Result<SearchOutcome> {
         self.shared.searcher.search(request).await.during("search")
+    }
+
+    /// The best passages for a question within a budget of tokens, as one text for a prompt.
+    pub async fn context(&self, request: &ContextRequest) -> Result<ContextResponse> {
+        self.shared.searcher.context(request, &self.shared.texts).await.during("context")
     }
 
     /// Searches, and returns the results as soon as they are known; the summary follows as a stream.

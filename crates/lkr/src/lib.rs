@@ -51,8 +51,9 @@ pub use lkr_ingest::{
 /// Search requests and responses.
 pub use lkr_retrieval as retrieval;
 pub use lkr_retrieval::{
-    CacheStatus, Fusion, GroupBy, MemoryCache, Mode, SearchCache, SearchFilters, SearchOptions,
-    SearchOutcome, SearchRequest, SearchResponse, SearchResult, StreamedSearch,
+    CacheStatus, ContextPassage, ContextRequest, ContextResponse, Fusion, GroupBy, MemoryCache, Mode,
+    SearchCache, SearchFilters, SearchOptions, SearchOutcome, SearchRequest, SearchResponse, SearchResult,
+    StreamedSearch,
 };
 pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
 

@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// Query the dense legs of local layered searches a second time.
     #[arg(long, conflicts_with = "server")]
     pub(super) second_round: bool,
+    /// Measure how much of the judged passages local contexts of 500 to 4,000 tokens contain, instead of searches.
+    #[arg(long, conflicts_with_all = ["server", "second_round", "per_query"])]
+    pub(super) context: bool,
     /// Write the local results of each query to this file, for `lkr compare`.
     #[arg(long, value_name = "FILE", conflicts_with = "server")]
     pub(super) per_query: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Search, as one response or as a stream of events.
+//! Search, as one response or as a stream of events, and context for language models.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use actix_web::{
     web::Bytes,
 };
 use futures_util::{StreamExt, stream};
-use lkr::{CacheStatus, SearchRequest, retrieval::SummaryPart};
+use lkr::{CacheStatus, ContextRequest, SearchRequest, retrieval::SummaryPart};
 use serde_json::json;
 
 use crate::{
@@ -21,8 +21,9 @@ use crate::{
     },
     openapi::{OperationDoc, ResponseShape, schema},
     wire::{
+        context::ContextAnswer,
         search::{SearchAnswer, SummaryDone},
-        search_input::SearchInput,
+        search_input::{ContextInput, SearchInput},
     },
 };
 
@@ -56,6 +57,18 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .body::<SearchInput>(),
             stream,
         ),
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/context",
+            OperationDoc::new(
+                "Search",
+                "context",
+                "Returns the best passages for a question as one text for a prompt, within a budget of tokens",
+                ResponseShape::Envelope(schema::<ContextAnswer>()),
+            )
+            .body::<ContextInput>(),
+            context,
+        ),
     ]
 }
 
@@ -72,6 +85,14 @@ async fn scoped_request(reader: &Reader, cx: &mut RequestContext) -> Result<Sear
     let (request, spaces) = cx.json::<SearchInput>(BODY_BYTES).await?.check()?;
     let scope = cx.rights(reader.0.as_ref()).await?.scope(spaces.as_deref())?;
     Ok(SearchRequest { scope, ..request })
+}
+
+async fn context(reader: Reader, mut cx: RequestContext) -> HandlerResult {
+    let (request, spaces) = cx.json::<ContextInput>(BODY_BYTES).await?.check()?;
+    let scope = cx.rights(reader.0.as_ref()).await?.scope(spaces.as_deref())?;
+    let request = ContextRequest { scope, ..request };
+    let response = cx.services()?.kb.context(&request).await.for_read()?;
+    ApiResponse::ok(&ContextAnswer::from(response))
 }
 
 /// Streams the results and then the summary. An error before the results is a plain envelope.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use lkr::{DocId, Fusion, GroupBy, Mode, Scope, SearchFilters, SearchRequest, SpaceName};
+use lkr::{ContextRequest, DocId, Fusion, GroupBy, Mode, Scope, SearchFilters, SearchRequest, SpaceName};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -74,8 +74,7 @@ impl SearchInput {
     pub(crate) fn check(self) -> Result<(SearchRequest, Option<Vec<SpaceName>>), ApiError> {
         let spaces = self.spaces.map(space_names).transpose()?;
         let default = SearchRequest::default();
-        let mut filters = SearchFilters::from(self.filters.unwrap_or_default());
-        filters.filter_expr = self.filter_expr.map(|json| json.check()).transpose()?;
+        let filters = search_filters(self.filters, self.filter_expr)?;
         let request = SearchRequest {
             scope: Scope::All,
             query: self.query,
@@ -91,6 +90,63 @@ impl SearchInput {
         request.validate().map_err(|error| ApiError::invalid(error.to_string()))?;
         Ok((request, spaces))
     }
+}
+
+/// A request for context.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ContextInput {
+    /// The question: 1 to 2,000 characters, not counting surrounding white space.
+    #[schema(min_length = 1, max_length = 2000)]
+    query: String,
+    /// The most tokens of the text.
+    #[schema(minimum = 50, maximum = 32000, default = 2000)]
+    max_tokens: Option<u32>,
+    /// The spaces to search: 1 to 100 names. Absent: all that the caller may read.
+    #[schema(min_items = 1, max_items = 100)]
+    spaces: Option<Vec<String>>,
+    /// Restricts the documents to search.
+    #[serde(default, deserialize_with = "optional_object")]
+    filters: Option<FiltersInput>,
+    /// An expression over the fields of documents, which must match besides `filters`.
+    #[serde(default, rename = "where")]
+    #[schema(value_type = Option<FilterExprInput>)]
+    filter_expr: Option<FilterExprJson>,
+    /// layered, or flat to search chunks alone
+    #[schema(default = "layered")]
+    mode: Option<ModeInput>,
+    /// How the legs are fused: graded fusion, or plain reciprocal-rank fusion (rrf).
+    #[schema(default = "graded")]
+    fusion: Option<FusionInput>,
+    /// Whether to rerank the best candidates, as in a search.
+    rerank: Option<bool>,
+}
+
+impl ContextInput {
+    /// Checks the request. Returns it without its scope, and the names of the spaces.
+    pub(crate) fn check(self) -> Result<(ContextRequest, Option<Vec<SpaceName>>), ApiError> {
+        let spaces = self.spaces.map(space_names).transpose()?;
+        let default = ContextRequest::default();
+        let request = ContextRequest {
+            query: self.query,
+            max_tokens: self.max_tokens.map_or(default.max_tokens, |tokens| tokens as usize),
+            scope: Scope::All,
+            filters: search_filters(self.filters, self.filter_expr)?,
+            mode: self.mode.map_or(default.mode, Into::into),
+            fusion: self.fusion.map_or(default.fusion, Into::into),
+            rerank: self.rerank,
+        };
+        request.validate().map_err(|error| ApiError::invalid(error.to_string()))?;
+        Ok((request, spaces))
+    }
+}
+
+fn search_filters(
+    filters: Option<FiltersInput>,
+    filter_expr: Option<FilterExprJson>,
+) -> Result<SearchFilters, ApiError> {
+    let filter_expr = filter_expr.map(|json| json.check()).transpose()?;
+    Ok(SearchFilters { filter_expr, ..SearchFilters::from(filters.unwrap_or_default()) })
 }
 
 /// Declares an enum with its names in JSON.

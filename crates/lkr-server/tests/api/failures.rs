@@ -32,6 +32,11 @@ fn cases(doc_id: &str, task_id: &str) -> Vec<Case> {
             &[("state", "get_many"), ("vectors", "query_batch")],
         ),
         post("/api/v1/search/stream", json!({ "query": "volcano" }), &[("vectors", "query_batch")]),
+        post(
+            "/api/v1/context",
+            json!({ "query": "volcano" }),
+            &[("state", "get_many"), ("vectors", "query_batch"), ("vectors", "get")],
+        ),
         post("/api/v1/documents", json!({ "text": "x" }), &[("state", "apply")]),
         post("/api/v1/auth/login", login, &[("state", "get_many"), ("state", "apply")]),
         post("/api/v1/auth/logout", json!({}), &[("state", "apply")]),
@@ -52,6 +57,7 @@ async fn task_of<S: App>(api: &Api<S>) -> String {
 fn is_public(method: &Method, path: &str) -> bool {
     (*method == Method::GET && path != "/api/v1/auth/me")
         || path.contains("/search")
+        || path.ends_with("/context")
         || path.ends_with("/login")
 }
 

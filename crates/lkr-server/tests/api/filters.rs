@@ -86,6 +86,9 @@ async fn lesson_39_expression_selects_the_same_documents_everywhere() {
         let search = json!({ "query": "ocean", "group_by": "document", "top_k": 100, "where": json });
         let found = api.post("/api/v1/search", "", search).await.data();
         assert_eq!(ids(&found["results"]), expected, "search: {json}");
+        let context = json!({ "query": "ocean", "max_tokens": 32_000, "where": json });
+        let context = api.post("/api/v1/context", "", context).await.data();
+        assert_eq!(ids(&context["passages"]), expected, "context: {json}");
         let counted = api.post(DELETE, &admin, json!({ "where": json })).await.data();
         assert_eq!(counted, json!({ "documents": expected.len() }), "delete: {json}");
     }

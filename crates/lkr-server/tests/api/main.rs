@@ -3,6 +3,7 @@
 
 mod accounts;
 mod chat_models;
+mod context;
 mod documents;
 mod envelope;
 mod eval;

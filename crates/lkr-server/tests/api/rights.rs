@@ -72,6 +72,7 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("GET", "/api/v1/documents/{doc_id}/text", Access::Reader),
     ("POST", "/api/v1/search", Access::Reader),
     ("POST", "/api/v1/search/stream", Access::Reader),
+    ("POST", "/api/v1/context", Access::Reader),
     ("GET", "/api/v1/knowledge/categories", Access::Reader),
     ("GET", "/api/v1/knowledge/stats", Access::Reader),
     ("POST", "/api/v1/knowledge/reclassify", Access::Admin),

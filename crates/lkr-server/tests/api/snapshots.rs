@@ -66,6 +66,8 @@ async fn main_responses_equal_their_snapshots() {
     snapshot("settings", &get("/settings").await);
     let search = json!({ "query": "volcanoes of Io", "top_k": 2 });
     snapshot("search", &api.post("/api/v1/search", &admin, search).await);
+    let context = json!({ "query": "ocean under ice", "max_tokens": 100 });
+    snapshot("context", &api.post("/api/v1/context", &admin, context).await);
     let blank = json!({ "text": " " });
     snapshot("invalid document", &api.post("/api/v1/documents", &admin, blank).await);
     snapshot("unknown document", &get(&format!("/documents/{}", "0".repeat(32))).await);

@@ -25,7 +25,8 @@ impl Generator {
             28..34 => self.delete(),
             34..37 => self.delete_where(),
             37..40 => self.change_task(),
-            40..58 => self.search("/search"),
+            40..54 => self.search("/search"),
+            54..58 => self.context(),
             58..61 => self.search("/search/stream"),
             61..72 => self.list_documents(),
             72..80 => self.read_document(),
@@ -98,6 +99,17 @@ impl Generator {
             1 => request(caller, Method::POST, format!("{path}/cancel")),
             _ => request(caller, Method::DELETE, path),
         }
+    }
+
+    fn context(&mut self) -> Operation {
+        let mut body = json!({ "query": self.query(), "max_tokens": 50 + self.below(500) });
+        if self.chance(20) {
+            body["spaces"] = json!([self.space_name()]);
+        }
+        if self.chance(20) {
+            body["where"] = self.condition();
+        }
+        with_body(self.observer(), Method::POST, "/context", body)
     }
 
     fn search(&mut self, path: &str) -> Operation {

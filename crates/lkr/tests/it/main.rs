@@ -15,6 +15,7 @@ mod change_failures;
 mod changes;
 mod closed_kb;
 mod common;
+mod context;
 mod describe;
 mod doctor;
 mod duplicates;

@@ -1,0 +1,188 @@
+//! Context for a language model: the best passages for a question within a budget of tokens.
+
+mod expand;
+mod material;
+mod pack;
+mod passages;
+mod render;
+
+use std::{ops::RangeInclusive, sync::Arc, time::Instant};
+
+use lkr_catalog::Texts;
+use lkr_domain::{DocId, PointId, Scope};
+use tokio::task::spawn_blocking;
+
+use crate::{
+    Error, Fusion, Mode, Result, SearchFilters, SearchRequest,
+    pipeline::{Found, find},
+    searcher::{Searcher, elapsed_ms},
+    validated_request::ValidatedRequest,
+    warning,
+};
+use material::Material;
+
+const MAX_TOKENS: RangeInclusive<usize> = 50..=32_000;
+/// The chunks that are considered, best first.
+const CANDIDATES: usize = 100;
+/// How often a context is made again because a document changed meanwhile.
+const MAX_ATTEMPTS: usize = 3;
+
+/// A request for context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextRequest {
+    /// The question: 1 to 2,000 code points, without surrounding white space.
+    pub query: String,
+    /// The most tokens of the text: 50 to 32,000.
+    pub max_tokens: usize,
+    /// The spaces that are searched. Documents of other spaces affect nothing in the response.
+    pub scope: Scope,
+    /// Which documents of the scope are searched.
+    pub filters: SearchFilters,
+    /// Which layers are searched.
+    pub mode: Mode,
+    /// How the legs are fused.
+    pub fusion: Fusion,
+    /// Whether a reranker orders the best candidates again, as in [`SearchRequest::rerank`].
+    pub rerank: Option<bool>,
+}
+
+impl Default for ContextRequest {
+    fn default() -> Self {
+        let SearchRequest { query, scope, filters, mode, fusion, rerank, .. } = SearchRequest::default();
+        Self { query, max_tokens: 2_000, scope, filters, mode, fusion, rerank }
+    }
+}
+
+impl ContextRequest {
+    /// A request for `query` with default values otherwise.
+    #[must_use]
+    pub fn new(query: impl Into<String>) -> Self {
+        Self { query: query.into(), ..Self::default() }
+    }
+
+    /// Checks all bounds.
+    ///
+    /// # Errors
+    /// `Invalid`, with the first key that is out of bounds.
+    pub fn validate(&self) -> Result<()> {
+        self.search().validate()?;
+        if MAX_TOKENS.contains(&self.max_tokens) {
+            return Ok(());
+        }
+        let (low, high) = (MAX_TOKENS.start(), MAX_TOKENS.end());
+        let reason = format!("max_tokens is out of bounds: {}, {low} to {high} are allowed", self.max_tokens);
+        Err(Error::invalid(reason))
+    }
+
+    /// The search for the passages.
+    fn search(&self) -> SearchRequest {
+        let Self { query, max_tokens: _, scope, filters, mode, fusion, rerank } = self.clone();
+        let default = SearchRequest::default();
+        SearchRequest { query, top_k: CANDIDATES, scope, filters, mode, fusion, rerank, ..default }
+    }
+}
+
+/// Passages of documents as one text for a prompt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ContextResponse {
+    /// The query, without surrounding white space.
+    pub query: String,
+    /// For each document its title, and for each passage its marker, its heading path and its text; empty if no passage
+    /// fits.
+    pub text: String,
+    /// An estimate of the tokens of `text` ([`lkr_text::prompt_tokens`]), at most `max_tokens`.
+    pub tokens: usize,
+    /// The passages in the order of `text`.
+    pub passages: Vec<ContextPassage>,
+    /// Warnings, such as a model that failed.
+    pub warnings: Vec<String>,
+    /// The duration in milliseconds.
+    pub took_ms: u64,
+}
+
+/// A contiguous part of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextPassage {
+    /// How `text` of the response refers to it: `[1]`, `[2]`, …
+    pub marker: String,
+    /// The chunks that contain it, in order.
+    pub chunk_ids: Vec<PointId>,
+    /// Its document.
+    pub doc_id: DocId,
+    /// The document's title.
+    pub title: String,
+    /// The document's source.
+    pub source: String,
+    /// The headings above its beginning, without the title, outermost first.
+    pub path: Vec<String>,
+    /// The page it begins on, counted from 1, if the source has pages.
+    pub page_start: Option<u32>,
+    /// The page it ends on.
+    pub page_end: Option<u32>,
+    /// The offset of its first code point in the document's extracted text.
+    pub char_start: u32,
+    /// The offset after its last code point.
+    pub char_end: u32,
+    /// The extracted text between these offsets.
+    pub text: String,
+    /// The score of the best chunk for whose sake it was chosen, as a search shows it.
+    pub score: f32,
+}
+
+impl Searcher {
+    /// The best passages for a question within a budget of tokens: the best chunks of a search, completed by the rest of
+    /// their sections and by their neighbours as far as the budget allows. See docs/studies.md#context.
+    ///
+    /// `texts` holds the extracted texts of the documents. The future may be dropped at any await.
+    ///
+    /// # Errors
+    /// Those of [`search`](Self::search), and `Corrupt` if the text of a document is damaged.
+    pub async fn context(&self, request: &ContextRequest, texts: &Texts) -> Result<ContextResponse> {
+        let started = Instant::now();
+        request.validate()?;
+        let search = ValidatedRequest::new(&request.search())?;
+        let mut attempts = MAX_ATTEMPTS;
+        loop {
+            attempts -= 1;
+            let found = find(&self.state, &self.sources, search.clone()).await?;
+            if let Some(mut response) =
+                self.attempt(&search, request.max_tokens, found, texts, attempts == 0).await?
+            {
+                response.took_ms = elapsed_ms(started);
+                return Ok(response);
+            }
+        }
+    }
+
+    /// Makes the context of what was found; `None` if a document changed since, unless it is the last attempt.
+    async fn attempt(
+        &self,
+        search: &ValidatedRequest,
+        max_tokens: usize,
+        found: Found,
+        texts: &Texts,
+        is_last: bool,
+    ) -> Result<Option<ContextResponse>> {
+        let Found { retrieved, marks, mut warnings, .. } = found;
+        let material = Material::read(&*self.state.vectors, retrieved, marks, max_tokens).await?;
+        let material = Arc::new(material);
+        let packed = Arc::clone(&material);
+        let pieces = spawn_blocking(move || pack::pack(&packed, max_tokens)).await?;
+        let texts = match passages::texts(&material, &pieces, texts).await {
+            Ok(texts) => texts,
+            Err((doc_id, error)) => {
+                let current = self.state.catalog.document(doc_id).await?;
+                let revision = material.documents.get(&doc_id).map(|document| document.revision);
+                let is_unchanged = current.map(|current| current.value.revision) == revision;
+                return if is_unchanged || is_last { Err(error.into()) } else { Ok(None) };
+            }
+        };
+        if pieces.is_empty() && !material.candidates.is_empty() {
+            warnings.push(warning::CONTEXT_BUDGET_TOO_SMALL.to_owned());
+        }
+        let rendered = spawn_blocking(move || render::render(&material, pieces, &texts, max_tokens)).await?;
+        let query = search.query.clone();
+        let render::Rendered { text, tokens, passages } = rendered;
+        Ok(Some(ContextResponse { query, text, tokens, passages, warnings, took_ms: 0 }))
+    }
+}

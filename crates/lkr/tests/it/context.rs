@@ -1,0 +1,173 @@
+//! Contexts for language models.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use lkr::{ContextRequest, ContextResponse, DocId, KnowledgeBase, NewDocument, SearchRequest};
+use lkr_text::{prompt_tokens, sentences};
+use proptest::prelude::*;
+
+use crate::common::TestStores;
+
+const WORDS: [&str; 12] = [
+    "ice",
+    "ocean",
+    "volcano",
+    "moon",
+    "crater",
+    "dust",
+    "ring",
+    "storm",
+    "Europa’s",
+    "1,560",
+    "東京",
+    "re-entry",
+];
+
+async fn add(kb: &KnowledgeBase, text: String) -> DocId {
+    kb.add(NewDocument { text, ..NewDocument::default() }).await.unwrap().doc_id
+}
+
+/// Documents of headings and sentences.
+fn texts() -> impl Strategy<Value = Vec<String>> {
+    let sentence = prop::collection::vec(prop::sample::select(WORDS.as_slice()), 3..14)
+        .prop_map(|words| format!("The {}.", words.join(" ")));
+    let paragraph = prop::collection::vec(sentence, 1..30).prop_map(|sentences| sentences.join(" "));
+    let section =
+        (0_usize..4, prop::sample::select(WORDS.as_slice()), prop::collection::vec(paragraph, 1..4))
+            .prop_map(|(level, heading, paragraphs)| {
+                let heading =
+                    if level == 0 { String::new() } else { format!("{} {heading}\n\n", "#".repeat(level)) };
+                heading + &paragraphs.join("\n\n")
+            });
+    prop::collection::vec(
+        prop::collection::vec(section, 1..6).prop_map(|sections| sections.join("\n\n")),
+        1..5,
+    )
+}
+
+fn part(text: &str, start: u32, end: u32) -> String {
+    text.chars().skip(start as usize).take((end - start) as usize).collect()
+}
+
+/// Whether `text` consists of whole sentences of a chunk.
+fn has_whole_sentences(text: &str, chunk: &str) -> bool {
+    let Some(at) = chunk.find(text) else { return false };
+    let ranges = sentences(chunk);
+    ranges.iter().any(|range| range.start == at) && ranges.iter().any(|range| range.end == at + text.len())
+}
+
+async fn check(
+    kb: &KnowledgeBase,
+    texts: &HashMap<DocId, String>,
+    response: &ContextResponse,
+    max_tokens: usize,
+) {
+    assert!(response.tokens <= max_tokens, "{} of {max_tokens}", response.tokens);
+    assert_eq!(response.tokens, prompt_tokens(&response.text));
+    let mut expected = String::new();
+    let mut best: BTreeMap<DocId, f32> = BTreeMap::new();
+    let mut order: Vec<DocId> = Vec::new();
+    let mut last_end = 0;
+    for (number, passage) in (1..).zip(&response.passages) {
+        if order.last() != Some(&passage.doc_id) {
+            assert!(!order.contains(&passage.doc_id), "a document is shown twice");
+            order.push(passage.doc_id);
+            expected += &format!("# {}\n\n", passage.title);
+            last_end = 0;
+        }
+        assert!(passage.char_start >= last_end && passage.char_start < passage.char_end, "passages overlap");
+        last_end = passage.char_end;
+        assert_eq!(passage.text, part(&texts[&passage.doc_id], passage.char_start, passage.char_end));
+        assert_eq!(passage.marker, format!("[{number}]"));
+        let head =
+            if passage.path.is_empty() { String::new() } else { format!(" {}", passage.path.join(" > ")) };
+        expected += &format!("[{number}]{head}\n{}\n\n", passage.text);
+        let best = best.entry(passage.doc_id).or_insert(f32::MIN);
+        *best = best.max(passage.score);
+
+        let chunks = kb.chunks(passage.doc_id, 0, 1_000).await.unwrap().unwrap().items;
+        let first = chunks.iter().position(|chunk| chunk.id == passage.chunk_ids[0]).unwrap();
+        let ids: Vec<_> =
+            chunks[first..].iter().take(passage.chunk_ids.len()).map(|chunk| chunk.id).collect();
+        assert_eq!(ids, passage.chunk_ids, "the chunks of a passage follow one another");
+        let last = &chunks[first + ids.len() - 1].value;
+        let first = &chunks[first].value;
+        assert_eq!(first.path, passage.path);
+        assert!(first.span.start <= passage.char_start && passage.char_end <= last.span.end);
+        let (head, tail) = (
+            passage.char_start..first.span.end.min(passage.char_end),
+            last.span.start.max(passage.char_start)..passage.char_end,
+        );
+        for (range, chunk) in [(head, first), (tail, last)] {
+            assert!(has_whole_sentences(&part(&texts[&passage.doc_id], range.start, range.end), &chunk.text));
+        }
+    }
+    assert_eq!(response.text, expected.trim_end());
+    let scores: Vec<f32> = order.iter().map(|doc_id| best[doc_id]).collect();
+    assert!(
+        scores.is_sorted_by(|a, b| a >= b),
+        "documents are not ordered by their best passage: {scores:?}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn context_is_whole_passages_within_the_budget(
+        documents in texts(),
+        queries in prop::collection::vec(prop::sample::select(WORDS.as_slice()), 3),
+        budgets in prop::collection::vec(50_usize..3_000, 3),
+    ) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let kb = TestStores::default().open(None).await;
+            let mut texts = HashMap::new();
+            for text in documents.into_iter().collect::<HashSet<_>>() {
+                let doc_id = add(&kb, text).await;
+                texts.insert(doc_id, kb.text(doc_id).await.unwrap().unwrap());
+            }
+            for (query, max_tokens) in queries.into_iter().zip(budgets) {
+                let request = ContextRequest { max_tokens, ..ContextRequest::new(query) };
+                check(&kb, &texts, &kb.context(&request).await.unwrap(), max_tokens).await;
+            }
+            kb.close().await;
+        });
+    }
+}
+
+#[tokio::test]
+async fn context_completes_the_section_of_the_best_chunk() {
+    let kb = TestStores::default().open(None).await;
+    let filler =
+        |word: &str| (0..40).map(|n| format!("Sentence {n} is about {word} and dust. ")).collect::<String>();
+    let text = format!(
+        "# Moons\n\n## Io\n\n{}\n\n## Europa\n\nAn ocean is hidden under ice. {}\n\n## Titan\n\n{}\n",
+        filler("lava"),
+        filler("shells"),
+        filler("methane"),
+    );
+    let doc_id = add(&kb, text).await;
+    let chunks = kb.chunks(doc_id, 0, 100).await.unwrap().unwrap().items;
+    let europa: Vec<_> = chunks.iter().filter(|it| it.value.path == ["Europa"]).map(|it| it.id).collect();
+    assert!(europa.len() > 1);
+    let request = ContextRequest { max_tokens: 800, ..ContextRequest::new("ocean hidden under ice") };
+    let response = kb.context(&request).await.unwrap();
+    assert!(
+        response.passages.iter().any(|it| europa.iter().all(|id| it.chunk_ids.contains(id))),
+        "{response:?}"
+    );
+}
+
+#[tokio::test]
+async fn context_repeats_no_text_of_two_documents() {
+    let kb = TestStores::default().open(None).await;
+    let notice = "All rights in the glacier survey are reserved.";
+    for name in ["Alps", "Andes"] {
+        add(&kb, format!("# {name}\n\n## Notice\n\n{notice}\n\n## Ice\n\nThe {name} lose ice.\n")).await;
+    }
+    let found = kb.search(&SearchRequest::new("glacier survey rights")).await.unwrap().response;
+    assert_eq!(found.results.iter().filter(|result| result.text == notice).count(), 2);
+    let response = kb.context(&ContextRequest::new("glacier survey rights")).await.unwrap();
+    assert_eq!(response.text.matches(notice).count(), 1, "{}", response.text);
+}
