@@ -7,12 +7,15 @@ use actix_web::{
     body::BoxBody,
     dev::{ServiceFactory, ServiceRequest, ServiceResponse},
     http::Method,
-    middleware::from_fn,
+    middleware::{Condition, from_fn},
     web::{self, Data},
 };
 
 use crate::{
-    http::{Access, Endpoint, answer_unknown_path, answer_wrong_method, request_middleware},
+    http::{
+        Access, Endpoint, answer_unknown_path, answer_wrong_method, cors, refused_preflights,
+        request_middleware,
+    },
     routes::endpoints,
     state::AppState,
 };
@@ -29,11 +32,13 @@ pub fn create_app(
         InitError = (),
     >,
 > {
+    let origins = &state.options.cors_origins;
+    let cors = Condition::new(!origins.is_empty(), cors(origins));
     let mut app = App::new().app_data(state).default_service(web::to(answer_unknown_path));
     for (path, endpoints) in by_path(endpoints()) {
         app = app.service(resource(path, endpoints));
     }
-    app.wrap(from_fn(request_middleware))
+    app.wrap(cors).wrap(from_fn(refused_preflights)).wrap(from_fn(request_middleware))
 }
 
 /// Groups the endpoints by path, in the order of the table.

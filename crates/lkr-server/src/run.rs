@@ -41,6 +41,7 @@ pub(crate) async fn run(config: Config, stop: impl Future<Output = ()>) -> Resul
         initial_password_file: Some(first_admin::password_file(&config.data_dir)),
         register_enabled: config.auth_register_enabled,
         trusted_proxies: config.trusted_proxies.clone(),
+        cors_origins: config.cors_origins.clone(),
         upload_extensions: config.upload_allowed_extensions.clone(),
         upload_max_bytes: config.upload_max_size_mb.saturating_mul(1024 * 1024),
     }));

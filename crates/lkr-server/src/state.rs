@@ -90,6 +90,8 @@ pub struct AppOptions {
     pub register_enabled: bool,
     /// Proxies whose X-Forwarded-For is trusted.
     pub trusted_proxies: Vec<IpNet>,
+    /// The origins of pages that browsers may send requests from.
+    pub cors_origins: Vec<String>,
     /// The extensions of files that may be uploaded, in lower case with their dots.
     pub upload_extensions: Vec<String>,
     /// The largest file that may be uploaded, in bytes.

@@ -161,7 +161,6 @@ impl Config {
             (self.redis_url.is_some(), "redis_url"),
             (self.blobs.as_ref().is_some_and(|blobs| blobs.contains("://")), "blobs in an object store"),
             (self.role != ProcessRole::All, "a role other than all"),
-            (!self.cors_origins.is_empty(), "cors_origins"),
         ];
         match unsupported.iter().find(|(is_set, _)| *is_set) {
             Some((_, option)) => Err(format!("this build does not have {option}")),

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use actix_web::http::Uri;
 use ipnet::IpNet;
 use lkr_outgoing::Policy;
 
@@ -154,15 +155,17 @@ pub(super) fn networks(networks: &[IpNet]) -> String {
 }
 
 pub(super) fn origins(text: &str) -> Parsed<Vec<String>> {
-    list(text, |origin| {
-        let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-        match host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*', ' '])) {
-            true => Ok(()),
-            false => {
-                Err(format!("expected origins such as https://example.org; {origin:?} is not an origin"))
-            }
-        }
+    list(&text.to_ascii_lowercase(), |origin| match is_origin(origin) {
+        true => Ok(()),
+        false => Err(format!("expected origins such as https://example.org; {origin:?} is not an origin")),
     })
+}
+
+/// Whether a text is a scheme, a host and perhaps a port, as browsers send it.
+fn is_origin(text: &str) -> bool {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_host = |host: &str| !host.is_empty() && !host.contains(['/', '*', '@', '?', '#']);
+    host.is_some_and(is_host) && text.parse::<Uri>().is_ok()
 }
 
 pub(super) fn extensions(text: &str) -> Parsed<Vec<String>> {

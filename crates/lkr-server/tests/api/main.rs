@@ -4,6 +4,7 @@
 mod accounts;
 mod chat_models;
 mod context;
+mod cors;
 mod documents;
 mod envelope;
 mod eval;

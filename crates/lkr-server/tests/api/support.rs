@@ -115,6 +115,7 @@ pub(crate) struct TestOptions {
     pub(crate) starting: bool,
     pub(crate) register_enabled: bool,
     pub(crate) trusted_proxies: &'static [&'static str],
+    pub(crate) cors_origins: &'static [&'static str],
     /// Stores in memory unless given.
     pub(crate) stores: Option<TestStores>,
     pub(crate) clock: Option<Arc<dyn Clock>>,
@@ -199,6 +200,7 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
         require_login_for_reads: options.require_login_for_reads,
         register_enabled: options.register_enabled,
         trusted_proxies: options.trusted_proxies.iter().map(|network| network.parse().unwrap()).collect(),
+        cors_origins: options.cors_origins.iter().map(|&origin| origin.to_owned()).collect(),
         upload_extensions: Format::extensions().map(str::to_owned).collect(),
         upload_max_bytes: MAX_UPLOAD_BYTES,
         ..AppOptions::default()

@@ -115,9 +115,28 @@ fn option_that_this_build_does_not_have_is_an_error() {
         ("LKR_REDIS_URL", "redis://r"),
         ("LKR_BLOBS", "s3://bucket"),
         ("LKR_ROLE", "worker"),
-        ("LKR_CORS_ORIGINS", "https://a.example"),
     ] {
         assert!(load_error(folder.path(), &[(name, value)], &[]).contains("does not have"), "{name}");
+    }
+}
+
+#[test]
+fn cors_origins_accepts_origins_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let load_origins = |value| load_with(folder.path(), &[("LKR_CORS_ORIGINS", value)], &[]);
+    let listed = load_origins("https://App.example, http://localhost:3000,http://[::1]:8000").unwrap().config;
+    assert_eq!(listed.cors_origins, ["https://app.example", "http://localhost:3000", "http://[::1]:8000"]);
+    for value in [
+        "https://a.example/",
+        "a.example",
+        "null",
+        "https://",
+        "https://u@a.example",
+        "https://a b",
+        "ftp://a",
+    ] {
+        let line = load_error(folder.path(), &[("LKR_CORS_ORIGINS", value)], &[]);
+        assert!(line.contains("is not an origin"), "{value}: {line}");
     }
 }
 
