@@ -136,7 +136,8 @@ impl Searcher {
     /// `texts` holds the extracted texts of the documents. The future may be dropped at any await.
     ///
     /// # Errors
-    /// Those of [`search`](Self::search), and `Corrupt` if the text of a document is damaged.
+    /// Those of [`search`](Self::search), and `Corrupt` if the text of a document is damaged. If texts are unavailable, chunks
+    /// that follow one another are passages of their own, and a warning says so.
     pub async fn context(&self, request: &ContextRequest, texts: &Texts) -> Result<ContextResponse> {
         let started = Instant::now();
         request.validate()?;
@@ -169,7 +170,12 @@ impl Searcher {
         let packed = Arc::clone(&material);
         let pieces = spawn_blocking(move || pack::pack(&packed, max_tokens)).await?;
         let texts = match passages::texts(&material, &pieces, texts).await {
-            Ok(texts) => texts,
+            Ok(texts) => Some(texts),
+            Err((_, error)) if error.is_retryable() => {
+                tracing::warn!(%error, "reading texts failed; the passages of a context are not merged");
+                warnings.push(warning::NOT_MERGED.to_owned());
+                None
+            }
             Err((doc_id, error)) => {
                 let current = self.state.catalog.document(doc_id).await?;
                 let revision = material.documents.get(&doc_id).map(|document| document.revision);
@@ -180,7 +186,8 @@ impl Searcher {
         if pieces.is_empty() && !material.candidates.is_empty() {
             warnings.push(warning::CONTEXT_BUDGET_TOO_SMALL.to_owned());
         }
-        let rendered = spawn_blocking(move || render::render(&material, pieces, &texts, max_tokens)).await?;
+        let rendered =
+            spawn_blocking(move || render::render(&material, pieces, texts.as_ref(), max_tokens)).await?;
         let query = search.query.clone();
         let render::Rendered { text, tokens, passages } = rendered;
         Ok(Some(ContextResponse { query, text, tokens, passages, warnings, took_ms: 0 }))

@@ -16,3 +16,5 @@ pub(crate) const NOT_GROUNDED: &str =
     "the results support nothing that the language model wrote: the summary is extractive";
 pub(crate) const CONTEXT_BUDGET_TOO_SMALL: &str =
     "max_tokens is too small for a sentence of the best passages";
+pub(crate) const NOT_MERGED: &str =
+    "the extracted texts are unavailable: neighbouring passages are not merged";

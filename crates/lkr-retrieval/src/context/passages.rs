@@ -26,8 +26,9 @@ impl Run {
     }
 }
 
-/// The runs of each document in the order of its text, the document with the best of them first.
-pub(super) fn runs(material: &Material, pieces: &[Piece]) -> Vec<(DocId, Vec<Run>)> {
+/// The runs of each document in the order of its text, the document with the best of them first. Without merging, each piece is
+/// a run.
+pub(super) fn runs(material: &Material, pieces: &[Piece], merge: bool) -> Vec<(DocId, Vec<Run>)> {
     let mut by_document: BTreeMap<DocId, Vec<Piece>> = BTreeMap::new();
     for piece in pieces {
         by_document.entry(piece.key.0).or_default().push(*piece);
@@ -38,7 +39,7 @@ pub(super) fn runs(material: &Material, pieces: &[Piece]) -> Vec<(DocId, Vec<Run
         let mut runs: Vec<Run> = Vec::new();
         for piece in pieces {
             match runs.last_mut() {
-                Some(run) if run.pieces.last().is_some_and(|last| touch(material, *last, piece)) => {
+                Some(run) if merge && run.pieces.last().is_some_and(|last| touch(material, *last, piece)) => {
                     run.pieces.push(piece);
                 }
                 _ => runs.push(Run { pieces: vec![piece] }),
@@ -69,7 +70,7 @@ pub(super) async fn texts(
 ) -> Result<HashMap<DocId, String>, (DocId, lkr_catalog::Error)> {
     let is_merged =
         |(doc_id, runs): (DocId, Vec<Run>)| runs.iter().any(|run| run.pieces.len() > 1).then_some(doc_id);
-    let merged: HashSet<DocId> = runs(material, pieces).into_iter().filter_map(is_merged).collect();
+    let merged: HashSet<DocId> = runs(material, pieces, true).into_iter().filter_map(is_merged).collect();
     let mut read = HashMap::with_capacity(merged.len());
     for doc_id in merged {
         let Some(document) = material.documents.get(&doc_id) else { continue };

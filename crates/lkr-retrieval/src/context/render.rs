@@ -32,11 +32,11 @@ pub(super) fn passage_head(number: usize, path: &[String]) -> String {
 }
 
 /// Renders the pieces, without the last ones if they do not fit in `max_tokens`. `texts` has the documents with passages of
-/// several chunks.
+/// several chunks; without it, no passage has several.
 pub(super) fn render(
     material: &Material,
     mut pieces: Vec<Piece>,
-    texts: &HashMap<DocId, String>,
+    texts: Option<&HashMap<DocId, String>>,
     max_tokens: usize,
 ) -> Rendered {
     while !pieces.is_empty() {
@@ -49,15 +49,18 @@ pub(super) fn render(
     Rendered::default()
 }
 
-fn render_all(material: &Material, pieces: &[Piece], texts: &HashMap<DocId, String>) -> Rendered {
+fn render_all(material: &Material, pieces: &[Piece], texts: Option<&HashMap<DocId, String>>) -> Rendered {
     let mut text = String::new();
     let mut passages = Vec::new();
-    for (doc_id, runs) in runs(material, pieces) {
+    for (doc_id, runs) in runs(material, pieces, texts.is_some()) {
         let title = material.documents.get(&doc_id).map_or("", |document| document.title.as_str());
         text.push_str(&title_line(title));
         for run in runs {
             let number = passages.len() + 1;
-            let Some(passage) = passage(material, &run, number, texts.get(&doc_id)) else { continue };
+            let Some(passage) = passage(material, &run, number, texts.and_then(|texts| texts.get(&doc_id)))
+            else {
+                continue;
+            };
             text.push_str(&passage_head(number, &passage.path));
             text.push_str(&passage.text);
             text.push_str("\n\n");

@@ -1,9 +1,23 @@
 //! Contexts for language models.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
 use lkr::{ContextRequest, ContextResponse, DocId, KnowledgeBase, NewDocument, SearchRequest};
 use lkr_text::{prompt_tokens, sentences};
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult, memory::InMemory,
+    path::Path,
+};
 use proptest::prelude::*;
 
 use crate::common::TestStores;
@@ -170,4 +184,84 @@ async fn context_repeats_no_text_of_two_documents() {
     assert_eq!(found.results.iter().filter(|result| result.text == notice).count(), 2);
     let response = kb.context(&ContextRequest::new("glacier survey rights")).await.unwrap();
     assert_eq!(response.text.matches(notice).count(), 1, "{}", response.text);
+}
+
+/// A blob store that reads nothing while it is away.
+#[derive(Debug, Default)]
+struct Unreliable {
+    blobs: InMemory,
+    is_away: AtomicBool,
+}
+
+impl fmt::Display for Unreliable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.blobs.fmt(f)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Unreliable {
+    async fn put_opts(
+        &self,
+        path: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> StoreResult<PutResult> {
+        self.blobs.put_opts(path, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        path: &Path,
+        options: PutMultipartOptions,
+    ) -> StoreResult<Box<dyn MultipartUpload>> {
+        self.blobs.put_multipart_opts(path, options).await
+    }
+
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> StoreResult<GetResult> {
+        if self.is_away.load(Ordering::SeqCst) {
+            return Err(object_store::Error::Generic { store: "test", source: "away".into() });
+        }
+        self.blobs.get_opts(path, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, StoreResult<Path>>,
+    ) -> BoxStream<'static, StoreResult<Path>> {
+        self.blobs.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
+        self.blobs.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {
+        self.blobs.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
+        self.blobs.copy_opts(from, to, options).await
+    }
+}
+
+#[tokio::test]
+async fn context_without_texts_is_not_merged_and_says_so() {
+    let blobs = Arc::new(Unreliable::default());
+    let stores = TestStores { blobs: Arc::clone(&blobs) as Arc<dyn ObjectStore>, ..TestStores::default() };
+    let kb = stores.open(None).await;
+    let doc_id =
+        add(&kb, "# Moons\n\n## Io\n\nIo has lava.\n\n## Europa\n\nEuropa has ice.\n".to_owned()).await;
+    let request = ContextRequest::new("lava and ice");
+    let merged = kb.context(&request).await.unwrap();
+    assert_eq!((merged.passages.len(), merged.passages[0].chunk_ids.len()), (1, 2));
+    blobs.is_away.store(true, Ordering::SeqCst);
+    let response = kb.context(&request).await.unwrap();
+    let chunks = kb.chunks(doc_id, 0, 10).await.unwrap().unwrap().items;
+    let texts: Vec<&str> = response.passages.iter().map(|passage| passage.text.as_str()).collect();
+    assert_eq!(texts, chunks.iter().map(|chunk| chunk.value.text.as_str()).collect::<Vec<_>>());
+    assert!(
+        response.warnings.iter().any(|warning| warning.contains("texts are unavailable")),
+        "{response:?}"
+    );
 }
