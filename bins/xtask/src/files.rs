@@ -33,6 +33,17 @@ const KINDS: [Kind; 5] = [
     Kind { name: "txt", plugins: &["plain-text"], full_text: "txt", body: None },
 ];
 
+/// What is read of files.
+#[derive(Clone, Copy)]
+enum Reading {
+    /// The whole text, with a check that a search finds each word.
+    Whole,
+    /// The text without furniture.
+    Body,
+    /// The whole text, with headings found without the outline.
+    WithoutOutline,
+}
+
 struct Scores {
     /// The folder of files, with the references in `ref`.
     folder: PathBuf,
@@ -70,10 +81,10 @@ impl Scores {
         let plugins: Vec<&str> =
             kind.plugins.iter().copied().filter(|name| self.is_available(name)).collect();
         eprintln!("\n{}", kind.name);
-        let full_texts = self.read(kind, &plugins, false)?;
+        let full_texts = self.read(kind, &plugins, Reading::Whole)?;
         self.compare(kind.full_text, &full_texts)?;
         if let Some(reference) = kind.body {
-            self.compare(reference, &self.read(kind, &plugins, true)?)?;
+            self.compare(reference, &self.read(kind, &plugins, Reading::Body)?)?;
         }
         self.headings(kind, &full_texts)
     }
@@ -83,12 +94,17 @@ impl Scores {
     }
 
     /// Reads the files with each plugin and returns the folders of the extracted texts.
-    fn read(&self, kind: &Kind, plugins: &[&str], body: bool) -> Result<Vec<PathBuf>> {
+    fn read(&self, kind: &Kind, plugins: &[&str], reading: Reading) -> Result<Vec<PathBuf>> {
+        let (name, flag, lines) = match reading {
+            Reading::Whole => ("whole", "--check-words", 2),
+            Reading::Body => ("body", "--body", 1),
+            Reading::WithoutOutline => ("without-outline", "--no-outline", 1),
+        };
         let read = |plugin: &&str| {
-            let out = self.out.join(if body { "body" } else { "whole" }).join(plugin);
+            let out = self.out.join(name).join(plugin);
             let mut parse = Command::new(&self.program);
             parse.args(["parse", "--json", "--keep-going"]).arg(self.folder.join(kind.name));
-            parse.arg("--out").arg(&out).arg(if body { "--body" } else { "--check-words" });
+            parse.arg("--out").arg(&out).arg(flag);
             if kind.plugins.len() > 1 {
                 parse.args([format!("--{}", kind.name), (*plugin).to_owned()]);
             }
@@ -96,7 +112,7 @@ impl Scores {
             let output = parse.stdin(Stdio::null()).output().context("cannot run lkr")?;
             let stderr = String::from_utf8_lossy(&output.stderr);
             ensure!(output.status.success(), "lkr parse: {stderr}");
-            let summary = stderr.lines().rev().take(if body { 1 } else { 2 }).collect::<Vec<_>>().join("; ");
+            let summary = stderr.lines().rev().take(lines).collect::<Vec<_>>().join("; ");
             eprintln!("{plugin}: {summary}");
             Ok(out)
         };
@@ -113,11 +129,14 @@ impl Scores {
 
     fn headings(&self, kind: &Kind, texts: &[PathBuf]) -> Result<()> {
         for text_dir in texts {
+            let plugin = text_dir.file_name().unwrap_or_default();
             let mut script = tools::python(&self.packages)?;
             match kind.name {
                 "pdf" => {
-                    eprintln!("{}: outline", text_dir.file_name().unwrap_or_default().display());
+                    eprintln!("{}: outline", plugin.display());
                     script.arg("tools/outline_recall.py").arg(self.folder.join(kind.name)).arg(text_dir);
+                    let without = self.read(kind, &[&plugin.to_string_lossy()], Reading::WithoutOutline)?;
+                    script.arg("--without").args(without);
                     script.args(["--worst", "3"]);
                 }
                 "docx" => {

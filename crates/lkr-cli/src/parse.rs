@@ -55,6 +55,9 @@ struct PluginArgs {
     /// Read PDF files with this plugin: pdf_oxide, lopdf or pdfium.
     #[arg(long, value_name = "PLUGIN")]
     pdf: Option<String>,
+    /// Find the headings of PDF files without their outlines, to measure how well that works.
+    #[arg(long, hide = true)]
+    no_outline: bool,
     /// Read DOCX files with this plugin: zip_xml or office_oxide.
     #[arg(long, value_name = "PLUGIN")]
     docx: Option<String>,
@@ -165,6 +168,7 @@ impl PluginArgs {
         }
         Ok(FilePlugins {
             pdf: available("--pdf", self.pdf.as_ref(), &available_plugins.pdf)?.unwrap_or(default.pdf),
+            pdf_outline: !self.no_outline,
             docx: available("--docx", self.docx.as_ref(), &available_plugins.docx)?.unwrap_or(default.docx),
             html: available("--html", self.html.as_ref(), &available_plugins.html)?.unwrap_or(default.html),
             ocr: available("--ocr", self.ocr.as_ref(), &available_plugins.ocr)?.unwrap_or(default.ocr),
@@ -191,6 +195,7 @@ mod tests {
     fn unavailable_plugin_is_refused_with_the_available_ones() {
         let plugin_args = |pdf: &str| PluginArgs {
             pdf: Some(pdf.to_owned()),
+            no_outline: true,
             docx: None,
             html: None,
             ocr: None,
@@ -199,7 +204,7 @@ mod tests {
         };
         let plugins = plugin_args("lopdf").plugins(&FileTools::default()).unwrap();
         assert_eq!((plugins.pdf.as_str(), plugins.docx.as_str()), ("lopdf", "zip_xml"));
-        assert_eq!(plugins.ocr_languages, ["de"]);
+        assert_eq!((plugins.pdf_outline, plugins.ocr_languages), (false, vec!["de".to_owned()]));
         let error = plugin_args("acrobat").plugins(&FileTools::default()).unwrap_err().to_string();
         assert_eq!(error, "--pdf acrobat: plugin not available; available: pdf_oxide, lopdf");
         let error = plugin_args("pdfium").plugins(&FileTools::default()).unwrap_err().to_string();

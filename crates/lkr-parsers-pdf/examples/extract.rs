@@ -2,8 +2,7 @@
 //!
 //! usage: extract FILES… --out DIR [--json] [--no-outline] [--plugin lopdf|pdf_oxide|pdfium]
 //!
-//! With `--json`, it also writes the blocks of each text: `blocks`, a list of `{kind, level, title, page}`. With
-//! `--no-outline`, headings are detected by style alone. Warnings and errors go to stderr. `LKR_PDFIUM_LIBRARY` is the path
+//! With `--json`, it also writes the blocks of each text in the form of `lkr parse --json`. With `--no-outline`, headings are detected by style alone. Warnings and errors go to stderr. `LKR_PDFIUM_LIBRARY` is the path
 //! of PDFium's library.
 #![allow(clippy::print_stderr, reason = "a command-line program")]
 
@@ -34,8 +33,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok(parsed) => {
                 parsed.warnings.iter().for_each(|warning| eprintln!("{name}: {warning}"));
                 if json {
-                    let blocks: Vec<_> = parsed.blocks.iter().map(block_json).collect();
-                    let text = serde_json::json!({ "blocks": blocks }).to_string();
+                    let blocks: Vec<_> =
+                        parsed.blocks.iter().map(|block| block_json(&parsed.text, block)).collect();
+                    let text = serde_json::json!({ "blocks": blocks, "text": parsed.text }).to_string();
                     fs::write(Path::new(&out).join(format!("{name}.json")), text)?;
                 }
                 fs::write(Path::new(&out).join(format!("{name}.txt")), parsed.text)?;
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn block_json(block: &Block) -> serde_json::Value {
+fn block_json(text: &str, block: &Block) -> serde_json::Value {
     let (kind, level, title) = match &block.kind {
         BlockKind::Heading { level, title } => ("heading", Some(level), Some(title)),
         BlockKind::Paragraph => ("paragraph", None, None),
@@ -54,7 +54,12 @@ fn block_json(block: &Block) -> serde_json::Value {
         BlockKind::Table => ("table", None, None),
         BlockKind::Code => ("code", None, None),
     };
-    serde_json::json!({ "kind": kind, "level": level, "title": title, "page": block.page })
+    let chars = |end: usize| text.get(..end).unwrap_or_default().chars().count();
+    let (char_start, char_end) = (chars(block.range.start), chars(block.range.end));
+    serde_json::json!({
+        "kind": kind, "level": level, "title": title, "page": block.page, "furniture": block.furniture,
+        "char_start": char_start, "char_end": char_end
+    })
 }
 
 /// Removes a flag from the arguments and returns whether it was present.

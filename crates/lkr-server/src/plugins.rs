@@ -39,6 +39,7 @@ fn ocr_languages(tools: &FileTools) -> Option<Vec<&'static str>> {
 pub(crate) fn selected_plugins(parsers: &Parsers) -> FilePlugins {
     FilePlugins {
         pdf: parsers.pdf.plugin.clone(),
+        pdf_outline: true,
         docx: parsers.docx.plugin.clone(),
         html: parsers.html.plugin.clone(),
         ocr: parsers.ocr.plugin.clone(),

@@ -28,6 +28,9 @@ pub struct FileTools {
 pub struct FilePlugins {
     /// For PDF files.
     pub pdf: String,
+    /// Whether the entries of a PDF file's outline are its headings. Off, headings are found as in files without one.
+    #[serde(default = "yes")]
+    pub pdf_outline: bool,
     /// For DOCX files.
     pub docx: String,
     /// For HTML files.
@@ -63,12 +66,17 @@ impl Default for FilePlugins {
         let first = |names: &[&str]| names.first().copied().unwrap_or_default().to_owned();
         Self {
             pdf: first(&default.pdf),
+            pdf_outline: true,
             docx: first(&default.docx),
             html: first(&default.html),
             ocr: NO_OCR.to_owned(),
             ocr_languages: vec!["en".to_owned()],
         }
     }
+}
+
+const fn yes() -> bool {
+    true
 }
 
 impl FilePlugins {
@@ -170,8 +178,13 @@ impl PluginParser {
                     }
                 };
                 let pdfium_library = self.tools.pdfium.clone();
-                let options =
-                    PdfOptions { ocr, ocr_time: self.ocr_time, pdfium_library, ..PdfOptions::default() };
+                let options = PdfOptions {
+                    ocr,
+                    ocr_time: self.ocr_time,
+                    pdfium_library,
+                    outline: self.plugins.pdf_outline,
+                    ..PdfOptions::default()
+                };
                 (pdf(&self.plugins.pdf, &self.tools, options)?, warning)
             }
         };
