@@ -1,8 +1,11 @@
 //! Turns pages of lines into text and blocks, independently of the engine.
 
 mod blocks;
+mod evidence;
+mod front_pages;
 mod furniture;
 mod heading_words;
+mod numbering;
 mod sizes;
 mod titles;
 mod words;

@@ -48,6 +48,8 @@ pub(crate) struct Line {
     pub(crate) size: f32,
     /// Whether most of its letters are bold.
     pub(crate) is_bold: bool,
+    /// Whether some of its letters are bold and others are not.
+    pub(crate) is_mixed: bool,
     /// Whether the engine separates it from the line before.
     pub(crate) is_separate: bool,
     /// Whether it is too pale to be visible on white.

@@ -135,6 +135,7 @@ impl LineBuilder {
             place: Some(self.place),
             size,
             is_bold,
+            is_mixed: self.letters.is_mixed(),
             is_separate: false,
             is_pale: self.is_pale,
             is_undrawn: self.is_undrawn,
@@ -146,11 +147,23 @@ impl LineBuilder {
 /// Most font sizes that are counted in one line.
 const MAX_SIZES: usize = 32;
 
+/// Up to this many letters in another weight, such as those of a number, do not make a line mixed.
+const FEW_LETTERS: usize = 4;
+
+/// Parts of the names of bold fonts. The last ones are bold Computer Modern fonts and Nimbus Roman.
+const BOLD_NAMES: [&str; 9] = ["Bold", "bold", "Black", "Heavy", "Demi", "CMBX", "CMSSBX", "SFBX", "-Medi"];
+
+/// Whether the name of a font says that it is bold.
+pub(crate) fn is_bold_name(name: &str) -> bool {
+    BOLD_NAMES.iter().any(|part| name.contains(part))
+}
+
 /// The font sizes and weights of the letters of a line.
 #[derive(Default)]
 pub(crate) struct Letters {
     sizes: Vec<(f32, usize)>,
     is_bold: usize,
+    all: usize,
 }
 
 impl Letters {
@@ -162,13 +175,18 @@ impl Letters {
             None => {}
         }
         self.is_bold += if is_bold { count } else { 0 };
+        self.all += count;
+    }
+
+    /// Whether some letters are bold and more than a few are not.
+    pub(crate) fn is_mixed(&self) -> bool {
+        self.is_bold > 0 && self.all - self.is_bold > FEW_LETTERS.max(self.all / 7)
     }
 
     /// The font size of most letters, and whether most are bold.
     pub(crate) fn predominant_style(&self) -> (f32, bool) {
-        let all: usize = self.sizes.iter().map(|(_, count)| count).sum();
         let size = self.sizes.iter().max_by_key(|(_, count)| *count).map_or(0.0, |(size, _)| *size);
-        (size, self.is_bold * 2 > all)
+        (size, self.is_bold * 2 > self.all)
     }
 }
 
@@ -176,4 +194,21 @@ impl Letters {
 pub(crate) fn clean_cells(text: &str) -> String {
     let cells: Vec<String> = text.split('\t').map(clean).filter(|cell| !cell.is_empty()).collect();
     cells.join("\t")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_bold_fonts_are_known() {
+        for name in
+            ["Helvetica-Bold", "ABCDEF+CMBX10", "NimbusRomNo9L-Medi", "Arial-BoldMT", "HelveticaNeue-Heavy"]
+        {
+            assert!(is_bold_name(name), "{name}");
+        }
+        for name in ["Helvetica", "ABCDEF+CMR10", "NimbusRomNo9L-Regu", "TimesNewRoman"] {
+            assert!(!is_bold_name(name), "{name}");
+        }
+    }
 }

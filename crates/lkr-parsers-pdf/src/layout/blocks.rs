@@ -101,7 +101,7 @@ fn blocks(lines: &[&Line]) -> Vec<(BlockKind, String)> {
 }
 
 /// The usual line spacing.
-fn line_spacing(lines: &[&Line]) -> Option<f32> {
+pub(super) fn line_spacing(lines: &[&Line]) -> Option<f32> {
     let pairs = lines.iter().zip(lines.iter().skip(1));
     let mut steps: Vec<f32> = pairs
         .filter_map(|(before, line)| {

@@ -41,9 +41,52 @@ fn is_letter(part: &str) -> bool {
     part.len() == 1 && part.chars().all(|c| c.is_ascii_uppercase())
 }
 
+/// Words after which a sentence goes on.
+const OPEN_WORDS: [&str; 27] = [
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "from", "if", "is", "of", "or", "our",
+    "that", "the", "their", "then", "to", "was", "we", "were", "when", "which", "with",
+];
+
+/// The labels of statements, which are followed by text.
+const STATEMENTS: [&str; 10] = [
+    "theorem",
+    "lemma",
+    "corollary",
+    "proposition",
+    "definition",
+    "proof",
+    "remark",
+    "example",
+    "claim",
+    "conjecture",
+];
+
 /// Whether the title ends like a sentence or a part of one.
 pub(super) fn ends_as_text(title: &str) -> bool {
-    title.ends_with([',', ';', '-']) || depth(title) == 0 && title.ends_with(['.', '。'])
+    let is_open = || title.rsplit(' ').next().is_some_and(|last| OPEN_WORDS.contains(&last));
+    title.ends_with([',', ';', '-', '=', '<', '+', '/', '(', '[', '{', '|'])
+        || depth(title) == 0 && title.ends_with(['.', '。'])
+        || is_open()
+}
+
+/// Whether it has two different letters: an ornament such as `oOo` has not.
+pub(super) fn has_two_letters(title: &str) -> bool {
+    let mut letters = title.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase);
+    let first = letters.next();
+    letters.any(|letter| Some(letter) != first)
+}
+
+/// Whether it has a word: parts of formulas have not.
+pub(super) fn has_long_word(title: &str) -> bool {
+    let is_long = |word: &str| word.chars().count() >= 4 || word.chars().any(|c| u32::from(c) > 0x2e80);
+    title.split(|c: char| !c.is_alphabetic()).any(is_long)
+}
+
+/// Whether it is the label of a statement with its number, such as `Theorem 3`.
+pub(super) fn is_statement(title: &str) -> bool {
+    let Some((word, rest)) = title.split_once([' ', '\u{a0}']) else { return false };
+    STATEMENTS.contains(&word.to_lowercase().as_str())
+        && rest.starts_with(|c: char| c.is_ascii_digit() || c == '(')
 }
 
 /// Whether it is an entry of a table of contents, with dots before the page number.

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 use lopdf::{Dictionary, Document, Encoding, Object};
 
 use super::{MAX_STREAM, state};
+use crate::runs::is_bold_name;
 
 /// The default width of a character, in thousandths of the font size.
 const USUAL: f32 = 500.0;
@@ -39,7 +40,7 @@ impl<'a> Font<'a> {
     pub(super) fn new(document: &'a Document, font: &'a Dictionary) -> Self {
         let encoding = font.get_font_encoding_with_limit(document, MAX_STREAM).ok();
         let name = font.get_deref(b"BaseFont", document).and_then(Object::as_name).unwrap_or_default();
-        let is_bold = name.windows(4).any(|part| part == b"Bold");
+        let is_bold = is_bold_name(&String::from_utf8_lossy(name));
         let kind = font.get_deref(b"Subtype", document).and_then(Object::as_name).unwrap_or_default();
         let (wide, drawn) = (kind == b"Type0", kind == b"Type3");
         let map = font.get_deref(b"Encoding", document).and_then(Object::as_name).unwrap_or_default();

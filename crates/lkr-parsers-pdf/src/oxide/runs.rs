@@ -48,6 +48,15 @@ fn size(span: &TextSpan) -> f32 {
     (span.bbox.width.max(span.bbox.height) / letters as f32 * HEIGHT_OF_LETTER).max(span.font_size)
 }
 
+/// Whether the font is bold. The engine also guesses it from the thickness of stems, which is wrong for Computer Modern,
+/// whose names tell the weight.
+fn is_bold(span: &TextSpan) -> bool {
+    let name = span.font_name.rsplit('+').next().unwrap_or_default();
+    let is_computer_modern =
+        (name.starts_with("CM") || name.starts_with("SF")) && name.ends_with(|c: char| c.is_ascii_digit());
+    runs::is_bold_name(name) || (span.font_weight.is_bold() && !is_computer_modern)
+}
+
 fn run(span: &TextSpan) -> Run<'_> {
     let (across, along, size) = (span.bbox.width, span.bbox.height, size(span));
     // The box of a Type 3 font is as low as its font size.
@@ -61,7 +70,7 @@ fn run(span: &TextSpan) -> Run<'_> {
             top: span.bbox.y + along,
         },
         size,
-        is_bold: span.font_weight.is_bold() || span.font_name.contains("Bold"),
+        is_bold: is_bold(span),
         // The position of vertical text is too inexact to find its background.
         is_pale: span.color.r.min(span.color.g).min(span.color.b) > PALE && span.wmode == 0,
         is_undrawn: false,

@@ -4,7 +4,7 @@ use super::rect;
 use crate::{
     lopdf::LEAST_SIZE,
     page::{Line, Rect},
-    runs::{CELL_GAP, Letters, clean_cells},
+    runs::{CELL_GAP, Letters, clean_cells, is_bold_name},
 };
 
 /// What PDFium returns for a hyphen at the end of a line.
@@ -177,6 +177,7 @@ impl LineBuilder {
             place: self.place,
             size,
             is_bold,
+            is_mixed: self.letters.is_mixed(),
             is_separate: false,
             is_pale,
             is_undrawn,
@@ -196,7 +197,7 @@ fn style(char: &PdfPageTextChar<'_>, is_checked: bool) -> Style {
     let is_scanned = is_clear && is_checked && mode == Some(PdfPageTextRenderMode::FilledUnstroked);
     Style {
         size: char.scaled_font_size().value.abs(),
-        is_bold: char.font_name().contains("Bold"),
+        is_bold: is_bold_name(&char.font_name()),
         is_pale: color.is_some_and(|color| is_pale(&color)) || (is_clear && !is_scanned),
         is_undrawn: is_invisible || is_scanned,
     }

@@ -141,3 +141,80 @@ fn outline_is_ignored_if_the_option_is_off() {
         }
     }
 }
+
+/// Several paragraphs from `y` down.
+fn prose(y: u32) -> String {
+    (0..8)
+        .map(|at| {
+            line(10, y - 12 * at, "The text of the report goes on in letters of the usual size and weight,")
+        })
+        .collect()
+}
+
+/// A report with a cover, a table of contents and four sections.
+fn report() -> Pdf {
+    let cover = text('B', 22, (200, 740), "FORM 10-K")
+        + &text('B', 16, (100, 700), "SECURITIES COMMISSION")
+        + &text('R', 13, (100, 670), "Washington, near the river")
+        + &text('B', 18, (100, 630), "oOo")
+        + &prose(500);
+    let entries = ["Item 1. Business", "Item 2. Properties", "Item 3. Risks", "Item 4. Results"];
+    let contents: String = (0..)
+        .zip(entries)
+        .map(|(at, entry)| {
+            let y = 700 - 20 * at;
+            text('B', 10, (50, y), entry) + &text('R', 10, (500, y), &format!("{}", at + 3))
+        })
+        .collect();
+    let section = |name| text('B', 10, (50, 740), name) + &prose(715);
+    let pdf = Pdf::default().page(&cover).page(&(text('B', 10, (50, 740), "Contents") + &contents));
+    entries.iter().fold(pdf, |pdf, name| pdf.page(&section(name)))
+}
+
+#[test]
+fn cover_and_table_of_contents_have_no_headings_of_their_own() {
+    check(&report().bytes(), |name, parsed| {
+        let expected = [
+            (1, "Contents", Some(2)),
+            (1, "Item 1. Business", Some(3)),
+            (1, "Item 2. Properties", Some(4)),
+            (1, "Item 3. Risks", Some(5)),
+            (1, "Item 4. Results", Some(6)),
+        ];
+        assert_eq!(headings(parsed), expected, "{name}: {}", parsed.text);
+    });
+}
+
+#[test]
+fn parts_of_sentences_statements_and_formulas_are_not_headings() {
+    let page = prose(760)
+        + &text('B', 10, (50, 640), "Revenue from fees decreased in the year due to")
+        + &line(10, 620, "lower volumes in the market, which had fallen.")
+        + &text('B', 10, (50, 590), "Lending fees decreased in some of the months")
+        + &line(10, 578, "because of lower volumes in the market.")
+        + &text('B', 10, (50, 550), "Theorem 2 (Main result)")
+        + &text('R', 14, (50, 520), "Pr[Zi")
+        + &text('B', 10, (50, 490), "Variables. ")
+        + &text('R', 10, (110, 490), "A row of pending")
+        + &text('B', 10, (50, 460), "Fees")
+        + &prose(440);
+    check(&Pdf::default().page(&page).bytes(), |name, parsed| {
+        assert_eq!(headings(parsed), [(1, "Fees", Some(1))], "{name}: {}", parsed.text);
+    });
+}
+
+#[test]
+fn numbers_alone_show_headings_and_list_items_are_none() {
+    let section = |y: u32, title: &str| line(10, y, title) + &prose(y - 24);
+    let items: String = (1..5).map(|at| line(10, 150 - 24 * at, &format!("{at}. Item of a list"))).collect();
+    let page = prose(770)
+        + &section(650, "I. INTRODUCTION")
+        + &section(500, "II. RELATED WORK")
+        + &section(350, "III. RESULTS")
+        + &items;
+    check(&Pdf::default().page(&page).bytes(), |name, parsed| {
+        let expected =
+            [(1, "I. INTRODUCTION", Some(1)), (1, "II. RELATED WORK", Some(1)), (1, "III. RESULTS", Some(1))];
+        assert_eq!(headings(parsed), expected, "{name}: {}", parsed.text);
+    });
+}
