@@ -4,15 +4,15 @@ use std::{collections::HashMap, ops::Range};
 
 use lkr_catalog::l1_id;
 use lkr_domain::{Chunk, PointId};
-use lkr_layers::indexed_text;
+use lkr_layers::indexed_chunk;
 use lkr_models::{EmbedKind, Embedder};
 use lkr_vectors::PointOrigin;
 
 use crate::{Error, ErrorKind, Result};
 
-/// The text to embed of a chunk: title and headings, then its own text. See docs/studies.md#indexed-text.
+/// The text to embed of a chunk: title, headings and the header of its table, then its own text. See docs/studies.md#indexed-text.
 pub(crate) fn passage(title: &str, chunk: &Chunk) -> String {
-    indexed_text(title, &chunk.path, &chunk.text)
+    indexed_chunk(title, chunk)
 }
 
 /// Divides the ordinals below `total` into ranges of at most `size`; one empty range if there are none.

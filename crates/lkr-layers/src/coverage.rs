@@ -3,7 +3,7 @@ use std::{collections::HashSet, ops::Range};
 use lkr_domain::{Block, BlockKind, Layered, Parsed};
 use lkr_text::{Analyzer, Language, query_terms, token_costs, words};
 
-use crate::indexed::indexed_text;
+use crate::indexed::indexed_chunk;
 
 /// The longest compound in characters that no chunk's end cuts: a chunk of the default size holds it.
 const LONGEST_COMPOUND: usize = 200;
@@ -27,7 +27,7 @@ pub fn word_coverage(parsed: &Parsed, layered: &Layered) -> WordCoverage {
     let analyzer = Analyzer::new(Language::from_code(&layered.root.language));
     let mut terms = HashSet::new();
     for chunk in &layered.chunks {
-        let indexed = indexed_text(&layered.root.title, &chunk.path, &chunk.text);
+        let indexed = indexed_chunk(&layered.root.title, chunk);
         analyzer.for_each(&indexed, |term, _| {
             terms.insert(term);
         });
@@ -92,7 +92,15 @@ mod tests {
             language: "en".to_owned(),
             char_count: 1,
         };
-        let chunk = Chunk { ordinal: 0, parent: 0, path, span, pages: None, text: text.to_owned() };
+        let chunk = Chunk {
+            ordinal: 0,
+            parent: 0,
+            path,
+            span,
+            pages: None,
+            text: text.to_owned(),
+            table_header: String::new(),
+        };
         Layered { root, l2: Vec::new(), l3: Vec::new(), chunks: vec![chunk] }
     }
 

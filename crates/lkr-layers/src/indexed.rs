@@ -1,3 +1,5 @@
+use lkr_domain::Chunk;
+
 /// The most code points of a title that precede a text: those of the longest heading, so that a title that is the
 /// document's heading is indexed whole. See docs/studies.md#indexed-text.
 const TITLE_CHARS: usize = 300;
@@ -11,6 +13,16 @@ pub fn indexed_text(title: &str, path: &[String], text: &str) -> String {
     let title = title.char_indices().nth(TITLE_CHARS).map_or(title, |(end, _)| title.split_at(end).0);
     let parts = [title, path.as_str(), text];
     parts.into_iter().filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// The text of a chunk as it is indexed: [`indexed_text`] with the header of the table amid which the chunk begins before
+/// its own text, so that a figure is found with its column.
+#[must_use]
+pub fn indexed_chunk(title: &str, chunk: &Chunk) -> String {
+    if chunk.table_header.is_empty() {
+        return indexed_text(title, &chunk.path, &chunk.text);
+    }
+    indexed_text(title, &chunk.path, &format!("{}\n{}", chunk.table_header, chunk.text))
 }
 
 /// Whether [`indexed_text`] contains all of a title.

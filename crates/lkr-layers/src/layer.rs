@@ -153,6 +153,7 @@ impl Writer<'_> {
     }
 
     fn chunk(&self, units: &Range<usize>, ordinal: u32, parent: u32) -> Option<Chunk> {
+        let first_unit = units.start;
         let units = self.outline.units.get(units.clone())?;
         let (first, last) = (units.first()?, units.last()?);
         let range = first.range.start..last.range.end;
@@ -163,6 +164,7 @@ impl Writer<'_> {
             span: self.offsets.span(&range),
             pages: self.page_span(&range),
             text: self.text.get(range)?.to_owned(),
+            table_header: self.outline.table_headers.before(self.text, first_unit).unwrap_or_default(),
         })
     }
 

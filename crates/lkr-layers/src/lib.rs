@@ -13,12 +13,13 @@ mod piece;
 mod plain;
 mod section;
 mod summary;
+mod table;
 mod terms;
 mod title;
 mod topic;
 mod unit;
 
 pub use coverage::{WordCoverage, word_coverage};
-pub use indexed::indexed_text;
+pub use indexed::{indexed_chunk, indexed_text};
 pub use layer::{LayerOptions, layer};
 pub use passages::{SummarySentence, summarize_passages};

@@ -7,6 +7,7 @@ use lkr_domain::Parsed;
 use crate::{
     front_matter::value,
     piece::{Body, Piece, PieceKind, pieces, trim},
+    table::TableHeaders,
     title::is_title,
     unit::{Boundary, Unit, push_units},
 };
@@ -38,6 +39,7 @@ pub(crate) struct Outline<'a> {
     front_matter_title: Option<&'a str>,
     /// The units in order.
     pub(crate) units: Vec<Unit>,
+    pub(crate) table_headers: TableHeaders,
 }
 
 impl<'a> Outline<'a> {
@@ -53,6 +55,7 @@ impl<'a> Outline<'a> {
             front_matter_title: front_matter_title(parsed, &pieces)
                 .filter(|named| top.is_none() && !title.trim().is_empty() && !is_title(title, named)),
             units: Vec::new(),
+            table_headers: TableHeaders::default(),
         };
         let mut stack: Vec<usize> = Vec::new();
         let mut barrier = false;
@@ -70,9 +73,20 @@ impl<'a> Outline<'a> {
                 }
                 PieceKind::Heading { .. } | PieceKind::Furniture => {}
             }
+            match piece.kind {
+                PieceKind::Body(body) => {
+                    outline.table_headers.note(body, &parsed.text, &piece.range, first..outline.units.len());
+                }
+                _ => outline.table_headers.interrupt(),
+            }
             barrier |= !matches!(piece.kind, PieceKind::Body(_));
             if let Some(unit) = outline.units.get_mut(first) {
-                unit.before = if std::mem::take(&mut barrier) { Boundary::Barrier } else { Boundary::Block };
+                let is_below_header = outline.table_headers.begins_rows(first);
+                unit.before = match std::mem::take(&mut barrier) {
+                    true => Boundary::Barrier,
+                    false if is_below_header => Boundary::Sentence,
+                    false => Boundary::Block,
+                };
                 // A heading that is a unit is also a barrier before the next unit.
                 barrier = !matches!(piece.kind, PieceKind::Body(_));
             }

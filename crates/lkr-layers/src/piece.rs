@@ -30,6 +30,7 @@ pub(crate) enum Body {
     Prose,
     List,
     Table,
+    TableHeader,
     Code,
     /// Front matter: keys and values before the text.
     FrontMatter,
@@ -93,6 +94,7 @@ fn kind<'a>(block: &'a Block, text: &str) -> PieceKind<'a> {
         BlockKind::Paragraph => PieceKind::Body(Body::Prose),
         BlockKind::List => PieceKind::Body(Body::List),
         BlockKind::Table => PieceKind::Body(Body::Table),
+        BlockKind::TableHeader => PieceKind::Body(Body::TableHeader),
         BlockKind::Code => PieceKind::Body(Body::Code),
     }
 }

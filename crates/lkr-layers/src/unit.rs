@@ -76,7 +76,7 @@ fn parts(text: &str, range: &Range<usize>, body: Body) -> Vec<Range<usize>> {
     let shift = |part: Range<usize>| range.start + part.start..range.start + part.end;
     match body {
         Body::Prose | Body::List => sentences(slice).into_iter().map(shift).collect(),
-        Body::Table | Body::Code | Body::FrontMatter => lines(slice).map(shift).collect(),
+        Body::Table | Body::TableHeader | Body::Code | Body::FrontMatter => lines(slice).map(shift).collect(),
     }
 }
 

@@ -92,6 +92,7 @@ pub(crate) fn check(bytes: &[u8], expected: &[&str]) {
             BlockKind::Paragraph => format!("p {text}"),
             BlockKind::List => format!("l {text}"),
             BlockKind::Table => format!("t {text}"),
+            BlockKind::TableHeader => format!("th {text}"),
             BlockKind::Code => format!("c {text}"),
         }
     };

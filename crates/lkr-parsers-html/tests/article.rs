@@ -20,6 +20,7 @@ fn outline(parsed: &Parsed) -> Vec<String> {
             BlockKind::Paragraph => format!("p {text}"),
             BlockKind::List => format!("l {text}"),
             BlockKind::Table => format!("t {text}"),
+            BlockKind::TableHeader => format!("th {text}"),
             BlockKind::Code => format!("c {text}"),
         };
         if block.furniture { format!("({line})") } else { line }

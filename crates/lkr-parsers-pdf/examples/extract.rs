@@ -52,6 +52,7 @@ fn block_json(text: &str, block: &Block) -> serde_json::Value {
         BlockKind::Paragraph => ("paragraph", None, None),
         BlockKind::List => ("list", None, None),
         BlockKind::Table => ("table", None, None),
+        BlockKind::TableHeader => ("table header", None, None),
         BlockKind::Code => ("code", None, None),
     };
     let chars = |end: usize| text.get(..end).unwrap_or_default().chars().count();

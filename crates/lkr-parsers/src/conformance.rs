@@ -103,6 +103,7 @@ fn describe(parsed: &Parsed) -> String {
             BlockKind::Paragraph => "paragraph".to_owned(),
             BlockKind::List => "list".to_owned(),
             BlockKind::Table => "table".to_owned(),
+            BlockKind::TableHeader => "table header".to_owned(),
             BlockKind::Code => "code".to_owned(),
         };
         let page = block.page.map(|page| format!(", page {page}")).unwrap_or_default();

@@ -32,6 +32,8 @@ enum KindV1 {
     P,
     L,
     T,
+    /// A table's header.
+    Th,
     C,
 }
 
@@ -74,6 +76,7 @@ impl From<&Block> for BlockV1 {
             BlockKind::Paragraph => KindV1::P,
             BlockKind::List => KindV1::L,
             BlockKind::Table => KindV1::T,
+            BlockKind::TableHeader => KindV1::Th,
             BlockKind::Code => KindV1::C,
         };
         Self { k, s: block.range.start, e: block.range.end, p: block.page, f: block.furniture }
@@ -87,6 +90,7 @@ impl From<BlockV1> for Block {
             KindV1::P => BlockKind::Paragraph,
             KindV1::L => BlockKind::List,
             KindV1::T => BlockKind::Table,
+            KindV1::Th => BlockKind::TableHeader,
             KindV1::C => BlockKind::Code,
         };
         Self { kind, range: block.s..block.e, page: block.p, furniture: block.f }
@@ -104,7 +108,8 @@ mod tests {
         composer
             .push(BlockKind::Heading { level: 2, title: "Überblick".into() }, "Überblick", Some(1))
             .unwrap();
-        for kind in [BlockKind::Paragraph, BlockKind::List, BlockKind::Table, BlockKind::Code] {
+        use BlockKind::{Code, List, Paragraph, Table, TableHeader};
+        for kind in [Paragraph, List, TableHeader, Table, Code] {
             composer.push(kind, "words", None).unwrap();
         }
         composer.push_furniture(BlockKind::Paragraph, "page 1", Some(1)).unwrap();

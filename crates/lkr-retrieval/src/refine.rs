@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use lkr_catalog::chunk_of;
 use lkr_domain::{Chunk, Layer, PointId};
-use lkr_layers::indexed_text;
+use lkr_layers::indexed_chunk;
 use lkr_text::{LiteralMatches, Literals, QueryTerm};
 use lkr_vectors::{Point, VectorStore};
 use tokio::task::spawn_blocking;
@@ -156,5 +156,5 @@ fn passage(
 ) -> String {
     let title = documents.get(&candidate.origin.doc_id).map_or("", |document| document.title.as_str());
     let chunk = examined.get(&candidate.id).map(|examined| &examined.chunk);
-    chunk.map(|chunk| indexed_text(title, &chunk.path, &chunk.text)).unwrap_or_default()
+    chunk.map(|chunk| indexed_chunk(title, chunk)).unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::{env, fs};
 
 use anyhow::{Context, Result};
-use lkr_layers::{LayerOptions, indexed_text, layer};
+use lkr_layers::{LayerOptions, indexed_chunk, layer};
 use lkr_models::{EmbedKind, Embedder};
 use lkr_models_local::{LocalEmbedder, LocalOptions};
 use lkr_parsers::{Markdown, Parser, Source};
@@ -94,7 +94,7 @@ async fn vector(embedder: &dyn Embedder, entry: &Entry) -> Result<Option<Vec<f32
     let parsed = Markdown.parse(&Source::from(entry.text.as_str()))?;
     let layered = layer(&parsed, &entry.title, &LayerOptions::default());
     let title = &layered.root.title;
-    let chunks = layered.chunks.iter().map(|chunk| indexed_text(title, &chunk.path, &chunk.text));
+    let chunks = layered.chunks.iter().map(|chunk| indexed_chunk(title, chunk));
     let texts: Vec<String> = chunks.collect();
     let vectors = embedder.embed(EmbedKind::Passage, &texts).await?;
     let sum = vectors.into_iter().reduce(|sum, next| sum.iter().zip(&next).map(|(a, b)| a + b).collect());

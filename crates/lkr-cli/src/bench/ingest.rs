@@ -118,9 +118,8 @@ async fn passages(kb: &KnowledgeBase, documents: Vec<Document>) -> Result<Vec<St
             let Some(page) = kb.chunks(document.doc_id, start, PAGE).await? else {
                 bail!("a document was deleted during the benchmark")
             };
-            let indexed_text =
-                |chunk: lkr::Chunk| lkr_layers::indexed_text(&document.title, &chunk.path, &chunk.text);
-            passages.extend(page.items.into_iter().map(|item| indexed_text(item.value)));
+            let indexed = |chunk: &lkr::Chunk| lkr_layers::indexed_chunk(&document.title, chunk);
+            passages.extend(page.items.iter().map(|item| indexed(&item.value)));
             from = page.next;
         }
     }

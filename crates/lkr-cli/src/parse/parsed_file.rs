@@ -95,6 +95,7 @@ fn kind_fields(kind: &BlockKind) -> (&'static str, Option<u8>, Option<&str>) {
         BlockKind::Paragraph => ("paragraph", None, None),
         BlockKind::List => ("list", None, None),
         BlockKind::Table => ("table", None, None),
+        BlockKind::TableHeader => ("table header", None, None),
         BlockKind::Code => ("code", None, None),
     }
 }

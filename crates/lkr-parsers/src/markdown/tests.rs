@@ -15,6 +15,7 @@ fn outline(text: &str) -> Vec<String> {
             BlockKind::Paragraph => format!("p {words}"),
             BlockKind::List => format!("l {words}"),
             BlockKind::Table => format!("t {words}"),
+            BlockKind::TableHeader => format!("th {words}"),
             BlockKind::Code => format!("c {words}"),
         }
     };
