@@ -6,7 +6,9 @@ mod front_pages;
 mod furniture;
 mod heading_words;
 mod numbering;
+mod rows;
 mod sizes;
+mod tables;
 mod titles;
 mod words;
 
@@ -42,6 +44,8 @@ struct LayoutPage {
 
 /// Composes the text and the blocks of a document.
 pub(crate) fn compose(pages: Vec<Page>, outline: &[Entry], warnings: Vec<String>) -> Result<Parsed> {
+    let pages: Vec<Page> =
+        pages.into_iter().map(|page| Page { lines: rows::join(page.lines), ..page }).collect();
     let furniture = furniture::find(&pages);
     let mut page_layouts: Vec<LayoutPage> = pages
         .into_iter()

@@ -3,7 +3,7 @@
 use lkr_domain::BlockKind;
 use lkr_parsers::{Composer, Result};
 
-use super::{Heading, LayoutPage};
+use super::{Heading, LayoutPage, tables};
 use crate::page::Line;
 
 /// The bullets of list items; the last one is that of symbol fonts.
@@ -70,20 +70,37 @@ fn body(
 
 /// The lines as blocks.
 fn blocks(lines: &[&Line]) -> Vec<(BlockKind, String)> {
+    let mut blocks = Vec::new();
     let line_spacing = line_spacing(lines);
+    let mut at = 0;
+    for table in tables::find(lines) {
+        blocks.extend(paragraphs(lines.get(at..table.header.start).unwrap_or_default(), line_spacing));
+        let rows = |range: std::ops::Range<usize>| {
+            let rows = lines.get(range).unwrap_or_default().iter();
+            rows.map(|line| tables::cells(&line.text).join(" | ")).collect::<Vec<_>>().join("\n")
+        };
+        let header = rows(table.header);
+        blocks.extend((!header.is_empty()).then_some((BlockKind::TableHeader, header)));
+        at = table.rows.end;
+        blocks.push((BlockKind::Table, rows(table.rows)));
+    }
+    blocks.extend(paragraphs(lines.get(at..).unwrap_or_default(), line_spacing));
+    blocks
+}
+
+/// Lines outside of tables as paragraphs and lists.
+fn paragraphs(lines: &[&Line], line_spacing: Option<f32>) -> Vec<(BlockKind, String)> {
     let mut blocks: Vec<(BlockKind, String)> = Vec::new();
     let mut before: Option<&Line> = None;
     let mut widest = f32::MIN;
-    for (at, line) in lines.iter().enumerate() {
-        let table = is_row(lines, at);
+    for line in lines {
         let parted = before.is_none_or(|before| starts_block(before, line, line_spacing, widest));
         let kind = match blocks.last() {
-            _ if table => BlockKind::Table,
             _ if is_item(&line.text) => BlockKind::List,
             Some((BlockKind::List, _)) if !parted => BlockKind::List,
             _ => BlockKind::Paragraph,
         };
-        let text = join_cells(&line.text, if table { " | " } else { " " });
+        let text = join_cells(&line.text, " ");
         match blocks.last_mut().filter(|(last, _)| *last == kind && (!parted || kind == BlockKind::List)) {
             Some((_, block)) => {
                 block.push('\n');
@@ -140,12 +157,6 @@ fn continues_sentence(before: &str, line: &str) -> bool {
 /// Whether a sentence may end here.
 fn ends_sentence(text: &str) -> bool {
     text.ends_with(['.', '!', '?', ':', ';', '"', '”', '»', ')', '。', '！', '？', '…'])
-}
-
-/// Whether the line is one of at least two consecutive rows of cells.
-fn is_row(lines: &[&Line], at: usize) -> bool {
-    let cells = |at: Option<usize>| at.and_then(|at| lines.get(at)).is_some_and(|line| line.has_cells());
-    cells(Some(at)) && (cells(at.checked_sub(1)) || cells(at.checked_add(1)))
 }
 
 /// Whether a line starts a list item.
