@@ -41,7 +41,6 @@ pub(super) fn may_be(page_layout: &LayoutPage, at: usize, lines: &[Line], title:
         && letters >= 2
         && letters * 2 >= chars
         && !lines.iter().any(Line::has_cells)
-        && !lines.iter().any(|line| line.is_mixed)
         && heading_words::has_two_letters(title)
         && !heading_words::ends_as_text(title)
         && !heading_words::is_statement(title)
@@ -77,6 +76,7 @@ pub(super) fn stands_out(
     let close_to = |line: &Line| is_close(first, line);
     let alone = numbered || !next.is_some_and(|next| next.is_bold && close_to(next));
     first.is_bold
+        && !first.is_mixed
         && !body.is_bold
         && first.size >= body.size * 0.97
         && (range.len() == 1 || numbered && range.len() == 2)

@@ -18,3 +18,4 @@ mod layout;
 mod lopdf;
 mod oxide;
 mod pdfium;
+mod tables;
