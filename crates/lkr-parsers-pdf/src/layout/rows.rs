@@ -42,7 +42,7 @@ pub(super) fn join(lines: Vec<Line>) -> Vec<Line> {
         return lines;
     }
     let headers = headers(&lines, &rows);
-    downward(assemble(lines, &rows, &headers))
+    downward(assemble(&lines, &rows, &headers))
 }
 
 /// The lines from top to bottom, unless two are side by side.
@@ -96,7 +96,7 @@ fn headers(lines: &[Line], rows: &[Option<usize>]) -> Vec<usize> {
 }
 
 /// Appends each figure to its row, and inserts the headers before the first row.
-fn assemble(lines: Vec<Line>, rows: &[Option<usize>], headers: &[usize]) -> Vec<Line> {
+fn assemble(lines: &[Line], rows: &[Option<usize>], headers: &[usize]) -> Vec<Line> {
     let first = rows.iter().flatten().min().copied();
     let mut parts: Vec<Vec<usize>> = vec![vec![]; lines.len()];
     for (at, row) in rows.iter().enumerate() {
@@ -108,7 +108,7 @@ fn assemble(lines: Vec<Line>, rows: &[Option<usize>], headers: &[usize]) -> Vec<
     let mut joined = Vec::with_capacity(lines.len());
     for (at, line) in lines.iter().enumerate() {
         if first == Some(at) {
-            joined.extend(header_rows(&lines, headers));
+            joined.extend(header_rows(lines, headers));
         }
         if rows.get(at).is_some_and(Option::is_some) || headers.contains(&at) {
             continue;
