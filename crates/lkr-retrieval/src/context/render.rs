@@ -123,7 +123,15 @@ pub(super) mod tests {
         let path = path.iter().map(|heading| (*heading).to_owned()).collect();
         let start = ordinal * 1_000;
         let span = CharSpan { start, end: start + u32::try_from(text.chars().count()).unwrap() };
-        Chunk { ordinal, parent: 0, path, span, pages: None, text: text.to_owned() }
+        Chunk {
+            ordinal,
+            parent: 0,
+            path,
+            span,
+            pages: None,
+            table_header: String::new(),
+            text: text.to_owned(),
+        }
     }
 
     #[test]
