@@ -4,10 +4,8 @@ use std::collections::HashMap;
 
 use lkr_domain::Chunk;
 
-use crate::context::material::{ChunkKey, FoundChunk};
+use crate::context::material::{ChunkKey, FoundChunk, REACH};
 
-/// The chunks on each side of a chunk that was found that may be taken for its sake.
-pub(super) const REACH: u32 = 8;
 /// The priority of the next chunk of the same section, as a share of that of the chunk that was found.
 const SAME_SECTION: f64 = 0.9;
 /// The same in a text without headings.

@@ -3,14 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 
 use lkr_catalog::chunk_of;
-use lkr_domain::{Chunk, DocId, Layer, PointId};
+use lkr_domain::{CharSpan, Chunk, DocId, Layer, PointId};
 use lkr_vectors::VectorStore;
 use tokio::task::spawn_blocking;
 
-use crate::{
-    Result, assemble::QueryMarks, context::expand::REACH, live::Documents, points, retrieve::Retrieved,
-};
+use crate::{Result, assemble::QueryMarks, live::Documents, points, retrieve::Retrieved};
 
+/// The chunks on each side of a chunk that was found that may be taken for its sake.
+pub(super) const REACH: u32 = 8;
 /// The tokens of a budget for which the neighbours of one more candidate are read, about half a chunk.
 const TOKENS_A_CANDIDATE: usize = 100;
 /// The candidates whose neighbours are read with any budget.
@@ -25,6 +25,16 @@ pub(super) struct FoundChunk {
     pub(super) key: ChunkKey,
     /// The score that a search shows.
     pub(super) score: f32,
+}
+
+/// A chunk of the context, or the sentences of it that fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) key: ChunkKey,
+    /// The rank of the chunk for whose sake it was chosen.
+    pub(super) rank: usize,
+    /// Its range in the extracted text.
+    pub(super) span: CharSpan,
 }
 
 /// What the search found, with the chunks around it.

@@ -7,22 +7,12 @@ use lkr_text::{Language, highlights, prompt_tokens, sentences};
 
 use crate::context::{
     expand::{Wanted, wanted},
-    material::{ChunkKey, Material},
+    material::{ChunkKey, Material, Piece},
     render::{passage_head, title_line},
 };
 
 /// How many chunks that do not fit are passed over for smaller ones.
 const MAX_PASSED_OVER: usize = 3;
-
-/// A chunk of the context, or the sentences of it that fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) key: ChunkKey,
-    /// The rank of the chunk for whose sake it was chosen.
-    pub(super) rank: usize,
-    /// Its range in the extracted text.
-    pub(super) span: CharSpan,
-}
 
 /// The pieces that fit in `max_tokens`, in the order in which they were chosen.
 ///
@@ -112,28 +102,12 @@ impl<'a> Packing<'a> {
         let fits = |first: usize, last: usize| {
             text(first, last).is_some_and(|text| self.tokens_with(key, chunk, text) <= self.max_tokens)
         };
-        let count = ranges.len();
-        let runs: Vec<(usize, usize)> = if self.neighbour(key, false).is_some() {
-            (0..count)
-                .map(|last| (0, last))
-                .take_while(|&(first, last)| fits(first, last))
-                .last()
-                .into_iter()
-                .collect()
-        } else if self.neighbour(key, true).is_some() {
-            let last = count.checked_sub(1)?;
-            (0..count)
-                .rev()
-                .map(|first| (first, last))
-                .take_while(|&(first, last)| fits(first, last))
-                .last()
-                .into_iter()
-                .collect()
-        } else {
-            let longest = |first: usize| {
-                (first..count).take_while(|&last| fits(first, last)).last().map(|last| (first, last))
-            };
-            (0..count).filter_map(longest).collect()
+        let runs = match (self.neighbour(key, false), self.neighbour(key, true)) {
+            (Some(_), _) => Vec::from_iter(longest_run(0, ranges.len(), &fits)),
+            (None, Some(_)) => Vec::from_iter(longest_run_to_the_end(ranges.len(), &fits)),
+            (None, None) => {
+                (0..ranges.len()).filter_map(|first| longest_run(first, ranges.len(), &fits)).collect()
+            }
         };
         let language = self.material.documents.get(&key.0).and_then(|it| Language::from_code(&it.language));
         let marks = &self.material.marks;
@@ -150,6 +124,17 @@ impl<'a> Packing<'a> {
         let end = chunk.span.start.saturating_add(chars(ranges.get(last)?.end));
         Some(CharSpan { start, end: end.min(chunk.span.end) })
     }
+}
+
+/// The first and the last of as many sentences from `first` on as fit.
+fn longest_run(first: usize, count: usize, fits: &impl Fn(usize, usize) -> bool) -> Option<(usize, usize)> {
+    (first..count).take_while(|&last| fits(first, last)).last().map(|last| (first, last))
+}
+
+/// The first and the last of as many sentences at the end as fit.
+fn longest_run_to_the_end(count: usize, fits: &impl Fn(usize, usize) -> bool) -> Option<(usize, usize)> {
+    let last = count.checked_sub(1)?;
+    (0..count).rev().take_while(|&first| fits(first, last)).last().map(|first| (first, last))
 }
 
 /// The tokens of a passage's marker and headings.

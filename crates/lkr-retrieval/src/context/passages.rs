@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use lkr_catalog::Texts;
 use lkr_domain::{CharSpan, DocId};
 
-use crate::context::{material::Material, pack::Piece};
+use crate::context::material::{Material, Piece};
 
 /// Pieces of a document that follow one another without a gap but for white space and headings.
 #[derive(Debug, Clone, PartialEq, Eq)]

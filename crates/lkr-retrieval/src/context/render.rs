@@ -6,10 +6,9 @@ use lkr_domain::{CharSpan, DocId};
 use lkr_text::prompt_tokens;
 
 use crate::context::{
-    ContextPassage,
-    material::Material,
-    pack::Piece,
+    material::{Material, Piece},
     passages::{Run, runs},
+    response::ContextPassage,
 };
 
 /// A text for a prompt.
