@@ -6,8 +6,9 @@ usage: table_figures.py LKR PDFS [--gold table_figures.tsv] [--model MODEL] [--p
 
 LKR is the program; PDFS has the files that the gold set names (annual reports, for example those of the public set
 patronus-ai/financebench). The gold set has lines of file, page, figure and question. All files are uploaded to one server
-with an empty data folder (with spaces for underscores in their names), and each question is searched for once. A question counts if a chunk of its page is among the ten
-results; "the figure in the chunk" counts those of which such a chunk has the figure, too. Only Python's standard library is used.
+with an empty data folder (with spaces for underscores in their names), and each question is searched for once. A question
+counts if a chunk of its page is among the ten results; "the figure in the chunk" counts those of which such a chunk has the
+figure, too. Only Python's standard library is used.
 """
 import argparse
 import json

@@ -99,7 +99,7 @@ pub enum BlockKind {
     /// A table.
     Table,
     /// The header of the table that is the next block, if the parser tells it from the rows. It is repeated in what is
-    /// indexed of a chunk that begins amid the table.
+    /// indexed of a chunk that begins inside the table.
     TableHeader,
     /// Code, or other text whose line breaks matter.
     Code,
@@ -139,7 +139,7 @@ pub struct Chunk {
     pub pages: Option<PageSpan>,
     /// The extracted text cut at `span`.
     pub text: String,
-    /// The header of the table amid which the chunk begins, which is indexed with the chunk; empty if there is none.
+    /// The header of the table in which the chunk begins, which is indexed with the chunk; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub table_header: String,
 }

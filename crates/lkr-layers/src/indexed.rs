@@ -15,7 +15,7 @@ pub fn indexed_text(title: &str, path: &[String], text: &str) -> String {
     parts.into_iter().filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The text of a chunk as it is indexed: [`indexed_text`] with the header of the table amid which the chunk begins before
+/// The text of a chunk as it is indexed: [`indexed_text`] with the header of the table in which the chunk begins before
 /// its own text, so that a figure is found with its column.
 #[must_use]
 pub fn indexed_chunk(title: &str, chunk: &Chunk) -> String {

@@ -1,4 +1,4 @@
-//! The headers of tables, which are indexed with chunks that begin amid a table.
+//! The headers of tables, which are indexed with chunks that begin inside a table.
 
 use std::ops::Range;
 
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn chunk_amid_a_table_has_its_header() {
+    fn chunk_that_begins_inside_a_table_has_its_header() {
         let header = (BlockKind::TableHeader, "Millions | 2018 | 2017".to_owned());
         let chunks = chunks(&[
             header,
@@ -108,8 +108,8 @@ mod tests {
         ]);
         assert!(chunks.len() > 6, "{chunks:?}");
         for chunk in &chunks {
-            let is_amid = chunk.text.starts_with("asset") || chunk.text.starts_with("equity");
-            let expected = if is_amid { "Millions | 2018 | 2017" } else { "" };
+            let is_inside = chunk.text.starts_with("asset") || chunk.text.starts_with("equity");
+            let expected = if is_inside { "Millions | 2018 | 2017" } else { "" };
             assert_eq!(chunk.table_header, expected, "{}", chunk.text);
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! usage: extract FILES… --out DIR [--json] [--no-outline] [--plugin lopdf|pdf_oxide|pdfium]
 //!
-//! With `--json`, it also writes the blocks of each text in the form of `lkr parse --json`. With `--no-outline`, headings are detected by style alone. Warnings and errors go to stderr. `LKR_PDFIUM_LIBRARY` is the path
-//! of PDFium's library.
+//! With `--json`, it also writes the blocks of each text in the form of `lkr parse --json`. With `--no-outline`, headings are
+//! detected by style alone. Warnings and errors go to stderr. `LKR_PDFIUM_LIBRARY` is the path of PDFium's library.
 #![allow(clippy::print_stderr, reason = "a command-line program")]
 
 use std::{env, fs, path::Path, sync::Arc};

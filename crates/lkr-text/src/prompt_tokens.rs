@@ -46,9 +46,10 @@ fn longest_token(rest: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::PathBuf};
+    use std::fs;
 
     use proptest::prelude::*;
+    use serde_json::Value;
 
     use super::*;
 
@@ -63,28 +64,18 @@ mod tests {
         assert!((4..8).contains(&prompt_tokens("東京タワー")));
     }
 
-    /// The paragraphs of the shared collections, joined to texts of different lengths.
-    fn texts_of(folder: &str) -> Option<Vec<String>> {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(folder);
-        let file =
-            ["docs.jsonl", "corpus.jsonl"].map(|name| folder.join(name)).into_iter().find(|it| it.exists());
-        let Some(file) = file else {
-            lkr_test_support::skip(&format!("no shared data at {}", folder.display()));
-            return None;
-        };
+    /// The lines of a shared collection, joined to texts of different lengths.
+    fn texts_of(collection: &str) -> Option<Vec<String>> {
+        let folder = lkr_test_support::real_data(&format!("data/{collection}"))?;
+        let documents = folder.join("docs.jsonl");
+        let file = if documents.exists() { documents } else { folder.join("corpus.jsonl") };
         let rows = fs::read_to_string(file).unwrap();
-        let text = |row: &str| {
-            serde_json::from_str::<serde_json::Value>(row).unwrap()["text"].as_str().map(str::to_owned)
-        };
+        let text =
+            |row: &str| serde_json::from_str::<Value>(row).unwrap()["text"].as_str().map(str::to_owned);
         let whole: String = rows.lines().filter_map(text).collect::<Vec<_>>().join("\n");
         let lines: Vec<&str> = whole.lines().collect();
-        Some(
-            [3, 10, 40]
-                .into_iter()
-                .flat_map(|count| lines.chunks(count))
-                .map(|chunk| chunk.join("\n"))
-                .collect(),
-        )
+        let chunks = [3, 10, 40].into_iter().flat_map(|count| lines.chunks(count));
+        Some(chunks.map(|chunk| chunk.join("\n")).collect())
     }
 
     #[test]
