@@ -5,11 +5,13 @@
 //! - `build` and `install` build the executable under both of its names.
 //! - `files` scores the parsers on a folder of files with references.
 //! - `fuzz` runs each fuzz target for a minute; `crash` kills a loaded server many times.
+//! - `clients` tries the server with real clients of other projects.
 //! - `breaks` checks that tests catch the mistakes in `tests/breaks`.
 
 #![expect(clippy::print_stderr, reason = "a person reads what the automation does")]
 
 mod breaks;
+mod clients;
 mod direction;
 mod docs;
 mod executable;
@@ -34,7 +36,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | \
                      build [--profile PROFILE] | install [ROOT] | model [FOLDER THAT HOLDS IT] | files [FOLDER] | \
-                     fuzz [SECONDS] [TARGET] | crash [KILLS] | breaks [NAME]";
+                     fuzz [SECONDS] [TARGET] | crash [KILLS] | breaks [NAME] | clients [NAME…]";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -50,6 +52,7 @@ fn main() -> Result<()> {
         Some("files") => files::score(rest.first().map(Path::new)),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("crash") => crash(&rest),
+        Some("clients") => clients::check(&rest),
         Some("breaks") => breaks::check_breaks(&rest),
         _ => bail!(USAGE),
     }

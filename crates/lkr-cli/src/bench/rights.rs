@@ -57,6 +57,9 @@ pub(super) struct Args {
     /// Measure the shortest time of this many requests in a row, as somebody would who wants to exclude noise.
     #[arg(long, value_name = "N", default_value_t = 3)]
     best_of: usize,
+    /// Measure the routes of these methods alone: they differ in duration, and so in how many requests exclude noise.
+    #[arg(long, value_name = "METHODS", value_delimiter = ',')]
+    methods: Vec<String>,
     /// Measure tasks too.
     #[arg(long)]
     tasks: bool,
@@ -98,6 +101,7 @@ pub(super) fn measure(args: &Args) -> Result<RightsReport> {
     let Args { measurements, best_of, .. } = *args;
     let report = RightsReport { measurements, best_of, routes: routes? };
     let is_within = |route: &RouteFigures| route.auc <= args.max_auc && route.control >= args.min_control;
+    ensure!(!report.routes.is_empty(), "no route has one of the methods {:?}", args.methods);
     ensure!(
         report.routes.iter().all(is_within),
         "{report}an AUC is above {} or the AUC of a planted leak is below {}",
@@ -133,7 +137,11 @@ fn measure_routes(args: &Args, fixture: &Fixture) -> Result<Vec<RouteFigures>> {
     };
     let documents = ROUTES.iter().map(|route| (route, &fixture.unreadable));
     let tasks = TASK_ROUTES.iter().filter(|_| args.tasks).map(|route| (route, &fixture.tasks));
-    documents.chain(tasks).map(|(route, hidden)| measure(route, hidden)).collect()
+    let is_asked = |method: &str| {
+        args.methods.is_empty() || args.methods.iter().any(|asked| asked.eq_ignore_ascii_case(method))
+    };
+    let asked = documents.chain(tasks).filter(|(route, _)| is_asked(route.method));
+    asked.map(|(route, hidden)| measure(route, hidden)).collect()
 }
 
 /// Takes pairs of measurements, one of each class, in random order, and returns those of both classes.
