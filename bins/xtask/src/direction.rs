@@ -76,8 +76,9 @@ const MAY_REACH: &[(&str, &[&str])] = &[
 /// [`FOREIGN`].
 const OUTER: &[(&str, &[&str])] = &[
     ("lkr", &[]),
-    ("lkr-cli", &["lkr", "clap"]),
-    ("lkr-server", &["lkr", "actix-web", "actix-http", "clap", "tracing-subscriber"]),
+    ("lkr-mcp", &["lkr"]),
+    ("lkr-cli", &["lkr", "lkr-mcp", "clap"]),
+    ("lkr-server", &["lkr", "lkr-mcp", "actix-web", "actix-http", "clap", "tracing-subscriber"]),
 ];
 
 /// A crate that every library may depend on: it does nothing outside tests.

@@ -12,6 +12,7 @@ mod http;
 mod import;
 mod ingest;
 mod local_kb;
+mod mcp;
 mod parse;
 mod stats;
 
@@ -47,6 +48,8 @@ enum Command {
     Restore(backup::RestoreArgs),
     /// Check everything that is stored, and repair it on request. No server may be running.
     Doctor(doctor::Args),
+    /// Serve the Model Context Protocol on standard input and output, from a server or a data folder.
+    Mcp(mcp::Args),
     /// Run the HTTP service. `lkr serve --help` lists its flags.
     #[command(disable_help_flag = true)]
     Serve(ServerArgs),
@@ -81,6 +84,7 @@ pub fn main(serve: impl FnOnce(Vec<OsString>) -> ExitCode) -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Backup(args) => backup::run_backup(&args),
         Command::Restore(args) => backup::run_restore(&args),
+        Command::Mcp(args) => mcp::run(&args),
         Command::Doctor(args) => return doctor::run(&args),
     };
     outcome.unwrap_or_else(|error| {

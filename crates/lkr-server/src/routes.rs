@@ -11,6 +11,7 @@ mod files;
 mod groups;
 mod keys;
 mod knowledge;
+mod mcp;
 mod members;
 mod ops;
 mod pages;
@@ -43,6 +44,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         submissions::endpoints(),
         documents::endpoints(),
         search::endpoints(),
+        mcp::endpoints(),
         knowledge::endpoints(),
         eval::endpoints(),
         backup::endpoints(),

@@ -3,7 +3,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 use ureq::{Agent, Body, RequestBuilder, http::Response, typestate::WithoutBody};
@@ -86,6 +86,28 @@ impl Client {
     pub(crate) fn delete(&self, path: &str) -> Result<ApiResponse> {
         let url = self.url(path);
         self.send("DELETE", &url, self.agent.delete(&url))
+    }
+
+    /// Sends a message of another protocol to `path`, and returns the JSON of the response whatever its status; `None` if it has
+    /// no body.
+    pub(crate) fn pass_on(&self, path: &str, headers: &[(&str, String)], body: &str) -> Result<Option<Value>> {
+        let url = format!("{}{path}", self.base);
+        let request = self.authorized(self.agent.post(&url));
+        let request = request
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json, text/event-stream");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
+        let context = || format!("POST {url}");
+        let mut response = request.send(body).with_context(context)?;
+        let limited = response.body_mut().with_config().limit(MAX_RESPONSE_BYTES);
+        let body = limited.read_to_vec().with_context(context)?;
+        if body.is_empty() {
+            ensure!(response.status().is_success(), "POST {url}: HTTP {} without a body", response.status());
+            return Ok(None);
+        }
+        let status = response.status();
+        let parsed = serde_json::from_slice(&body);
+        parsed.map(Some).with_context(|| format!("POST {url}: HTTP {status} with a body that is not JSON"))
     }
 
     /// Streams the response of `path` below `/api/v1` to a writer, without a timeout.

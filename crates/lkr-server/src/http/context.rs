@@ -2,7 +2,11 @@
 
 use std::net::IpAddr;
 
-use actix_web::{HttpRequest, http::header::HeaderName, web::Data};
+use actix_web::{
+    HttpRequest,
+    http::header::HeaderName,
+    web::{Bytes, Data},
+};
 use lkr_domain::{DocId, SpaceName, TaskId};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
@@ -144,6 +148,25 @@ impl RequestContext {
         json_body::check_content_type(self.request.headers())?;
         let body = self.body(limit).await?;
         json_body::parse(body.as_ref())
+    }
+
+    /// The body, of at most `limit` bytes, whatever its content type.
+    pub(crate) async fn bytes(&mut self, limit: usize) -> Result<Bytes, ApiError> {
+        self.no_query()?;
+        let body = self.body(limit).await?;
+        Ok(Bytes::copy_from_slice(body.as_ref()))
+    }
+
+    /// Whether the request would be admitted to a route with this access.
+    ///
+    /// # Errors
+    /// That nobody knows, because the accounts cannot be read.
+    pub(crate) async fn is_admitted_to(&self, access: Access) -> Result<bool, ApiError> {
+        match admit(access, &self.request, &self.state).await {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.code, ErrorCode::Overloaded | ErrorCode::Internal) => Err(error),
+            Err(_) => Ok(false),
+        }
     }
 
     /// The body as a JSON object of at most `limit` bytes; `None` if there is no body.

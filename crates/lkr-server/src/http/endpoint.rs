@@ -67,13 +67,18 @@ async fn serve<R: Permission, Fut: Future<Output = HandlerResult>>(
     request: HttpRequest,
 ) -> HandlerResult {
     let mut cx = RequestContext::new(request, R::ACCESS)?;
-    if cx.state().is_stopping() && cx.request().path().starts_with("/api/") {
+    if cx.state().is_stopping() && is_work(cx.request().path()) {
         return Err(ApiError::new(ErrorCode::Overloaded, "the service is stopping"));
     }
     let admission = cx.admit().await?;
     let permission = R::from_admission(admission)
         .ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "this needs a login"))?;
     handler(permission, cx).await
+}
+
+/// Whether requests to a path are work that a stopping service refuses. Others report on the service.
+fn is_work(path: &str) -> bool {
+    path.starts_with("/api/") || path == "/mcp"
 }
 
 /// Runs a handler, then waits for the memory of its response.

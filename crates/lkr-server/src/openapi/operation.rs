@@ -55,6 +55,7 @@ pub(crate) struct OperationDoc {
     /// Whether a request must have a body, if the operation takes one.
     pub(super) body_is_required: bool,
     pub(super) has_unready_payload: bool,
+    pub(super) is_listed: bool,
 }
 
 impl OperationDoc {
@@ -79,6 +80,7 @@ impl OperationDoc {
             headers: Vec::new(),
             body_is_required: true,
             has_unready_payload: false,
+            is_listed: true,
         }
     }
 
@@ -122,6 +124,11 @@ impl OperationDoc {
     /// A 503 has the payload too.
     pub(crate) fn unready_payload(self) -> Self {
         Self { has_unready_payload: true, ..self }
+    }
+
+    /// A route of a protocol with a description of its own. The document does not list it.
+    pub(crate) fn unlisted(self) -> Self {
+        Self { is_listed: false, ..self }
     }
 
     /// A header of successful responses besides `X-Request-Id`, and its description.

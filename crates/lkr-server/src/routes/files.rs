@@ -102,7 +102,7 @@ async fn upload(Authenticated(caller): Authenticated, mut cx: RequestContext) ->
         return ApiResponse::accepted(&UploadAccepted::from(&task));
     }
     let Upload { file, warnings, options } = read_upload(&mut cx, &caller, UploadTarget::NewDocument).await?;
-    let submission = Submission { warnings, idempotency, ..submission(&cx, &caller, options).await? };
+    let submission = Submission { warnings, idempotency, ..submission(cx.services()?, &caller, options).await? };
     let task = cx.services()?.kb.submit_file(file, submission).await.for_write()?;
     ApiResponse::accepted(&UploadAccepted::from(&task))
 }
@@ -114,7 +114,7 @@ async fn replace(owner: Owner, mut cx: RequestContext) -> HandlerResult {
     let upload = read_upload(&mut cx, caller, UploadTarget::Replacement).await?;
     let Upload { file, mut warnings, options } = upload;
     warnings.extend(ignored_space(options.space.as_deref(), &space));
-    let submission = Submission { warnings, ..common_submission(&cx, caller).await? };
+    let submission = Submission { warnings, ..common_submission(cx.services()?, caller).await? };
     let task = cx.services()?.kb.replace_file(doc_id, file, submission).await.for_write()?;
     ApiResponse::accepted(&UploadAccepted::from(&task.ok_or_else(unknown_document)?))
 }

@@ -14,6 +14,7 @@ use crate::{
         Rights, named_space, unknown_document,
     },
     openapi::{OperationDoc, ResponseShape, schema},
+    state::Services,
     wire::{
         batch::{BatchAccepted, BatchInput},
         document_input::DocumentInput,
@@ -87,7 +88,7 @@ async fn add(Authenticated(caller): Authenticated, mut cx: RequestContext) -> Ha
     let input: DocumentInput = cx.json(BODY_BYTES).await?;
     let options = input.options();
     let (document, warnings) = input.check()?;
-    let submission = Submission { warnings, idempotency, ..submission(&cx, &caller, options).await? };
+    let submission = Submission { warnings, idempotency, ..submission(cx.services()?, &caller, options).await? };
     let task = cx.services()?.kb.submit(document, submission).await.for_write()?;
     ApiResponse::accepted(&Accepted::from(&task))
 }
@@ -98,7 +99,7 @@ async fn add_all(Authenticated(caller): Authenticated, mut cx: RequestContext) -
         return ApiResponse::accepted(&BatchAccepted::from(&*tasks));
     }
     let input: BatchInput = cx.json(BODY_BYTES).await?;
-    let common = common_submission(&cx, &caller).await?;
+    let common = common_submission(cx.services()?, &caller).await?;
     let rights = cx.rights_to_write(Some(&caller)).await?;
     let documents = input.check()?.into_iter().enumerate().map(|(at, (document, warnings, options))| {
         let applied = apply(options, common.clone(), &rights);
@@ -117,7 +118,7 @@ async fn replace(owner: Owner, mut cx: RequestContext) -> HandlerResult {
     let named = input.options().space;
     let (document, mut warnings) = input.check()?;
     warnings.extend(ignored_space(named.as_deref(), &space));
-    let submission = Submission { warnings, ..common_submission(&cx, &owner.caller).await? };
+    let submission = Submission { warnings, ..common_submission(cx.services()?, &owner.caller).await? };
     let task = cx.services()?.kb.replace(doc_id, document, submission).await.for_write()?;
     ApiResponse::accepted(&Accepted::from(&task.ok_or_else(unknown_document)?))
 }
@@ -149,16 +150,16 @@ fn apply(
 
 /// The submission of a caller's new document by the current settings and the client's options.
 pub(super) async fn submission(
-    cx: &RequestContext,
+    services: &Services,
     caller: &Caller,
     options: SubmissionOptions,
 ) -> Result<Submission, ApiError> {
-    apply(options, common_submission(cx, caller).await?, &cx.rights_to_write(Some(caller)).await?)
+    apply(options, common_submission(services, caller).await?, &services.rights_to_write(Some(caller)).await?)
 }
 
 /// The submission of a caller's documents by the current settings.
-pub(super) async fn common_submission(cx: &RequestContext, caller: &Caller) -> Result<Submission, ApiError> {
-    let settings = cx.services()?.settings.current().await?;
+pub(super) async fn common_submission(services: &Services, caller: &Caller) -> Result<Submission, ApiError> {
+    let settings = services.settings.current().await?;
     let dedup = match settings.settings.dedup.strategy {
         DedupStrategy::None => Dedup::None,
         DedupStrategy::Simhash => {

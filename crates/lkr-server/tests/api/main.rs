@@ -14,6 +14,7 @@ mod filters;
 mod generated;
 mod keys;
 mod knowledge;
+mod mcp;
 mod openapi;
 mod operations;
 mod reembed;

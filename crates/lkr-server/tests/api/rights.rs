@@ -73,6 +73,7 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("POST", "/api/v1/search", Access::Reader),
     ("POST", "/api/v1/search/stream", Access::Reader),
     ("POST", "/api/v1/context", Access::Reader),
+    ("POST", "/mcp", Access::Reader),
     ("GET", "/api/v1/knowledge/categories", Access::Reader),
     ("GET", "/api/v1/knowledge/stats", Access::Reader),
     ("POST", "/api/v1/knowledge/reclassify", Access::Admin),

@@ -1,0 +1,117 @@
+//! The tools: their definitions, and calling them by name.
+//!
+//! Definitions are sent with every conversation, so they are short: all of them take less than 1,500 tokens.
+
+mod add;
+mod context;
+mod fetch;
+mod list;
+mod search;
+
+use std::{borrow::Cow, sync::Arc};
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::{Error, McpServer, Result};
+
+/// The definitions of the tools; `add` only if the caller may add documents.
+pub(crate) fn definitions(may_add: bool) -> Vec<Tool> {
+    let reading = [search::definition(), fetch::definition(), context::definition(), list::definition()];
+    reading.into_iter().chain(may_add.then(add::definition)).collect()
+}
+
+/// The definition of a tool, whoever may call it.
+pub(crate) fn definition(name: &str) -> Option<Tool> {
+    definitions(true).into_iter().find(|tool| tool.name == name)
+}
+
+/// Calls a tool. Returns its text in parts; `None` if there is no such tool.
+pub(crate) async fn call(
+    server: &McpServer,
+    name: &str,
+    arguments: JsonObject,
+) -> Option<Result<Vec<String>>> {
+    let called = match name {
+        search::NAME => search::call(server, arguments).await,
+        fetch::NAME => fetch::call(server, arguments).await,
+        context::NAME => context::call(server, arguments).await,
+        list::NAME => list::call(server, arguments).await,
+        add::NAME => add::call(server, arguments).await,
+        _ => return None,
+    };
+    Some(called)
+}
+
+/// A tool's definition. `properties` describe its arguments.
+fn tool(
+    name: &'static str,
+    description: &'static str,
+    properties: Value,
+    required: &[&str],
+    reads_only: bool,
+) -> Tool {
+    let schema = json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    });
+    let schema = match schema {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
+    };
+    let hints = ToolAnnotations::new().read_only(reads_only).destructive(false).open_world(false);
+    Tool::new(Cow::Borrowed(name), Cow::Borrowed(description), Arc::new(schema)).with_annotations(hints)
+}
+
+/// The arguments of a tool.
+fn parse<T: DeserializeOwned>(name: &'static str, arguments: JsonObject) -> Result<T> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| Error::invalid(name, format!("invalid arguments of {name}: {error}")))
+}
+
+/// Checks a number against its limits.
+fn within(name: &'static str, argument: &str, value: u32, limits: (u32, u32)) -> Result<usize> {
+    let (least, most) = limits;
+    if (least..=most).contains(&value) {
+        return Ok(value as usize);
+    }
+    Err(Error::invalid(name, format!("{argument} is {value}, {least} to {most} are allowed")))
+}
+
+/// The address of a document for a citation: its source if that is one on the web, otherwise its address as a resource.
+fn citation_url(source: &str, uri: String) -> String {
+    let is_web = source.starts_with("https://") || source.starts_with("http://");
+    let is_short = source.len() <= 2_048 && !source.contains(char::is_whitespace);
+    if is_web && is_short { source.to_owned() } else { uri }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lesson_40_definitions_take_less_than_1500_tokens() {
+        let definitions = serde_json::to_string(&definitions(true)).unwrap();
+        let tokens = lkr_text::prompt_tokens(&definitions);
+        assert!(tokens < 1_500, "{tokens} tokens: {definitions}");
+    }
+
+    #[test]
+    fn add_is_listed_only_for_callers_that_may_add() {
+        let names = |may_add| -> Vec<_> { definitions(may_add).into_iter().map(|tool| tool.name).collect() };
+        assert_eq!(names(false), ["search", "fetch", "context", "list"]);
+        assert_eq!(names(true), ["search", "fetch", "context", "list", "add"]);
+    }
+
+    #[test]
+    fn only_a_web_address_is_cited_as_it_is() {
+        let cite = |source| citation_url(source, "lkr://documents/1".to_owned());
+        assert_eq!(cite("https://example.org/a"), "https://example.org/a");
+        for other in ["handbook.pdf", "javascript:alert(1)", "https://example.org/a b", ""] {
+            assert_eq!(cite(other), "lkr://documents/1");
+        }
+    }
+}
