@@ -2,7 +2,7 @@
 
 mod conversions;
 
-use std::{error::Error as StdError, time::Duration};
+use std::{error::Error as StdError, fmt::Display, time::Duration};
 
 use actix_web::http::StatusCode;
 
@@ -90,12 +90,24 @@ impl ErrorCode {
     }
 }
 
+/// What an error is about, for protocols whose errors say so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ErrorSubject {
+    /// The credential, which is missing or malformed.
+    CredentialForm,
+    /// The space that the request names.
+    Space,
+    /// A part of the body or of the query, by its name or path.
+    Parameter(String),
+}
+
 /// An error response.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     pub(crate) code: ErrorCode,
     pub(crate) status: StatusCode,
     pub(crate) message: String,
+    pub(crate) subject: Option<ErrorSubject>,
     /// The methods of the path, for a wrong method.
     pub(crate) allow: Option<String>,
     /// Seconds to wait before the next attempt.
@@ -110,6 +122,7 @@ impl ApiError {
             code,
             status: code.status(),
             message: message.into(),
+            subject: None,
             allow: None,
             retry_after: None,
             size: None,
@@ -139,6 +152,16 @@ impl ApiError {
 
     pub(crate) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
+    }
+
+    pub(crate) fn about(self, subject: ErrorSubject) -> Self {
+        Self { subject: Some(subject), ..self }
+    }
+
+    /// A part of the request that is wrong, by its name or path, and what is wrong with it.
+    pub(crate) fn invalid_parameter(name: &str, problem: impl Display) -> Self {
+        let subject = ErrorSubject::Parameter(name.to_owned());
+        Self::invalid(format!("{name}: {problem}")).about(subject)
     }
 
     pub(crate) fn too_large(message: impl Into<String>) -> Self {

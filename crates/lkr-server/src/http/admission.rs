@@ -14,7 +14,7 @@ use super::{
     request_id::RequestId,
 };
 use crate::{
-    error::{ApiError, ErrorCode, KbResultExt},
+    error::{ApiError, ErrorCode, ErrorSubject, KbResultExt},
     state::{AppState, Services},
 };
 
@@ -59,7 +59,8 @@ pub(super) async fn admit(
     let caller = authenticate(request, services).await?;
     if access.needs_login(state.options.require_login_for_reads) {
         let caller = caller.as_ref().ok_or_else(|| {
-            ApiError::new(ErrorCode::Unauthenticated, "this needs a login: no credential was sent")
+            let message = "this needs a login: no credential was sent";
+            ApiError::new(ErrorCode::Unauthenticated, message).about(ErrorSubject::CredentialForm)
         })?;
         check_credential(access, caller)?;
         check_role(access, caller, services).await?;
@@ -175,10 +176,8 @@ async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Opti
     let mut credentials = request.headers().get_all(header::AUTHORIZATION);
     let Some(credential) = credentials.next() else { return Ok(None) };
     let malformed = || {
-        ApiError::new(
-            ErrorCode::Unauthenticated,
-            "the credential is malformed: expected Bearer and an access token",
-        )
+        let message = "the credential is malformed: expected Bearer and an access token";
+        ApiError::new(ErrorCode::Unauthenticated, message).about(ErrorSubject::CredentialForm)
     };
     if credentials.next().is_some() {
         return Err(malformed());

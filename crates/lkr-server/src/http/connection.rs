@@ -17,8 +17,8 @@ use actix_web::rt::net::{ActixStream, Ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{
+    error_format::ErrorFormat,
     request_id::RequestId,
-    response::error_body,
     response_framing::{Framing, Next},
 };
 use crate::error::ApiError;
@@ -152,7 +152,7 @@ fn replacement(status: u16) -> Vec<u8> {
         _ => ("Bad Request", "the head of the request is malformed"),
     };
     let id = RequestId::generate();
-    let body = error_body(&ApiError::invalid(message), &id);
+    let body = ErrorFormat::Envelope.body(&ApiError::invalid(message), &id);
     let date = httpdate::fmt_http_date(std::time::SystemTime::now());
     let head = format!(
         "HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\

@@ -25,7 +25,7 @@ use super::{
     rights::{Rights, named_space},
 };
 use crate::{
-    error::{ApiError, ErrorCode},
+    error::{ApiError, ErrorCode, ErrorSubject},
     state::{AppState, Services},
 };
 
@@ -263,5 +263,5 @@ pub(crate) fn unknown_task() -> ApiError {
 }
 
 pub(crate) fn unknown_space() -> ApiError {
-    ApiError::not_found("no such space")
+    ApiError::not_found("no such space").about(ErrorSubject::Space)
 }

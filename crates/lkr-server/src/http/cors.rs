@@ -9,10 +9,7 @@ use actix_web::{
     middleware::Next,
 };
 
-use crate::{
-    error::ApiError,
-    http::{ApiResponse, RequestId},
-};
+use crate::{error::ApiError, http::ApiResponse};
 
 /// How long a browser may remember the answer to a preflight, in seconds.
 const PREFLIGHT_MAX_AGE: usize = 3_600;
@@ -28,7 +25,7 @@ pub(crate) fn cors(origins: &[String]) -> Cors {
     origins.iter().fold(cors, |cors, origin| cors.allowed_origin(origin))
 }
 
-/// Answers a refused preflight in the envelope.
+/// Answers a refused preflight with an error.
 pub(crate) async fn refused_preflights(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -38,7 +35,6 @@ pub(crate) async fn refused_preflights(
     let Some(reason) = refusal.map(ToString::to_string) else { return Ok(response) };
     let origin = response.request().headers().get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
     let message = format!("request from a page of {}: {reason}", origin.unwrap_or("an unnamed origin"));
-    let id = RequestId::of(response.request());
-    let envelope = ApiResponse::into_http(Err(ApiError::invalid(message)), &id);
-    Ok(response.into_response(envelope))
+    let refusal = ApiResponse::into_http(Err(ApiError::invalid(message)), response.request());
+    Ok(response.into_response(refusal))
 }

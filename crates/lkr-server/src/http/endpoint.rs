@@ -13,7 +13,6 @@ use super::{
     access::{Access, Permission},
     admission::admit,
     context::RequestContext,
-    request_id::RequestId,
     response::{ApiResponse, HandlerResult},
 };
 use crate::{
@@ -49,10 +48,9 @@ impl Endpoint {
         Fut: Future<Output = HandlerResult> + 'static,
     {
         let service = move |request: HttpRequest| async move {
-            let id = RequestId::of(&request);
-            let serving = with_response_memory(serve(handler, request.clone()), request);
+            let serving = with_response_memory(serve(handler, request.clone()), request.clone());
             let result = AssertUnwindSafe(serving).catch_unwind().await;
-            ApiResponse::into_http(result.unwrap_or_else(|_| Err(panicked())), &id)
+            ApiResponse::into_http(result.unwrap_or_else(|_| Err(panicked())), &request)
         };
         let route = match method {
             Method::GET => web::route().guard(guard::Any(guard::Get()).or(guard::Head())),
@@ -111,13 +109,12 @@ pub(crate) async fn answer_wrong_method(request: HttpRequest, access: Access, al
 }
 
 async fn refuse(request: HttpRequest, access: Access, error: ApiError) -> HttpResponse {
-    let id = RequestId::of(&request);
     let state = request.app_data::<web::Data<AppState>>().cloned();
     let refusal = match state {
         Some(state) => admit(access, &request, &state).await.err().unwrap_or(error),
         _ => error,
     };
-    ApiResponse::into_http(Err(refusal), &id)
+    ApiResponse::into_http(Err(refusal), &request)
 }
 
 #[cfg(test)]

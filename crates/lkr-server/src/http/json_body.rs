@@ -119,7 +119,7 @@ pub(super) fn parse<T: de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError
         let error = error.into_inner();
         match error.classify() {
             Category::Data if path == "." => ApiError::invalid(error.to_string()),
-            Category::Data => ApiError::invalid(format!("{path}: {error}")),
+            Category::Data => ApiError::invalid_parameter(&path, error),
             _ => malformed(error),
         }
     })?;

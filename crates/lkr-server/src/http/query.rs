@@ -6,7 +6,7 @@ use lkr::SpaceName;
 use percent_encoding::percent_decode;
 
 use super::rights::named_space;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorSubject};
 
 /// The default number of items on a page.
 const DEFAULT_LIMIT: u32 = 20;
@@ -25,7 +25,8 @@ impl QueryParams {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let (name, value) = (decode(name)?, decode(value)?);
             if pairs.iter().any(|(other, _)| *other == name) {
-                return Err(ApiError::invalid(format!("query parameter {name:?} is given twice")));
+                let message = format!("query parameter {name:?} is given twice");
+                return Err(ApiError::invalid(message).about(ErrorSubject::Parameter(name)));
             }
             pairs.push((name, value));
         }
@@ -46,8 +47,10 @@ impl QueryParams {
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let wrong =
-            || ApiError::invalid(format!("query parameter {name} is wrong: {text:?}, expected {expected}"));
+        let wrong = || {
+            let message = format!("query parameter {name} is wrong: {text:?}, expected {expected}");
+            ApiError::invalid(message).about(ErrorSubject::Parameter(name.to_owned()))
+        };
         parse(&text).map(Some).ok_or_else(wrong)
     }
 
@@ -71,10 +74,9 @@ impl QueryParams {
 
     /// Refuses the parameters that were not taken.
     pub(crate) fn finish(self) -> Result<(), ApiError> {
-        match self.pairs.first() {
-            Some((name, _)) => Err(ApiError::invalid(format!("unknown query parameter {name:?}"))),
-            None => Ok(()),
-        }
+        let Some((name, _)) = self.pairs.into_iter().next() else { return Ok(()) };
+        let message = format!("unknown query parameter {name:?}");
+        Err(ApiError::invalid(message).about(ErrorSubject::Parameter(name)))
     }
 }
 

@@ -1,7 +1,7 @@
-//! Responses and the envelope around them.
+//! Responses: with a payload in the envelope, with a payload alone, or with an error in the form of the path's protocol.
 
 use actix_web::{
-    HttpResponse, HttpResponseBuilder,
+    HttpRequest, HttpResponse, HttpResponseBuilder,
     http::{
         StatusCode,
         header::{self, HeaderMap, HeaderName, HeaderValue},
@@ -9,7 +9,7 @@ use actix_web::{
 };
 use serde::Serialize;
 
-use super::request_id::RequestId;
+use super::{envelope::envelope_body, error_format::ErrorFormat, request_id::RequestId};
 use crate::error::{ApiError, ErrorCode};
 
 /// The default `Retry-After`, in seconds.
@@ -26,6 +26,12 @@ pub(crate) enum ApiResponse {
         code: u32,
         message: &'static str,
         status: StatusCode,
+        /// JSON.
+        data: Vec<u8>,
+        headers: HeaderMap,
+    },
+    /// A payload without the envelope, for clients of other protocols.
+    Bare {
         /// JSON.
         data: Vec<u8>,
         headers: HeaderMap,
@@ -50,6 +56,11 @@ impl ApiResponse {
         Self::with_status(StatusCode::ACCEPTED, payload)
     }
 
+    /// 200 with a payload that has no envelope.
+    pub(crate) fn bare(payload: &impl Serialize) -> HandlerResult {
+        Ok(Self::Bare { data: to_json(payload)?, headers: HeaderMap::new() })
+    }
+
     /// 503 with a payload.
     pub(crate) fn not_ready(message: &'static str, payload: &impl Serialize) -> HandlerResult {
         let Self::Enveloped { data, mut headers, .. } = Self::ok(payload)? else { return Self::ok(payload) };
@@ -59,14 +70,14 @@ impl ApiResponse {
     }
 
     fn with_status(status: StatusCode, payload: &impl Serialize) -> HandlerResult {
-        let data = serde_json::to_vec(payload).map_err(|error| ApiError::internal(&error))?;
+        let data = to_json(payload)?;
         Ok(Self::Enveloped { code: 0, message: "ok", status, data, headers: HeaderMap::new() })
     }
 
     /// The number of bytes that the response holds in memory.
     pub(super) fn size(&self) -> u64 {
         match self {
-            Self::Enveloped { data, .. } => data.len() as u64,
+            Self::Enveloped { data, .. } | Self::Bare { data, .. } => data.len() as u64,
             Self::Raw(_) => 0,
         }
     }
@@ -74,29 +85,31 @@ impl ApiResponse {
     /// Sets a header.
     pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         match &mut self {
-            Self::Enveloped { headers, .. } => headers.insert(name, value),
+            Self::Enveloped { headers, .. } | Self::Bare { headers, .. } => headers.insert(name, value),
             Self::Raw(response) => response.headers_mut().insert(name, value),
         };
         self
     }
 
-    /// The HTTP response of a handler's result.
-    pub(crate) fn into_http(result: HandlerResult, id: &RequestId) -> HttpResponse {
+    /// The HTTP response of a handler's result. The path of the request decides the form of an error.
+    pub(crate) fn into_http(result: HandlerResult, request: &HttpRequest) -> HttpResponse {
+        let id = RequestId::of(request);
         match result {
             Ok(Self::Raw(response)) => response,
+            Ok(Self::Bare { data, headers }) => json_response(StatusCode::OK, headers, data),
             Ok(Self::Enveloped { code, message, status, data, headers }) => {
-                let mut response = HttpResponseBuilder::new(status);
-                for pair in headers {
-                    response.insert_header(pair);
-                }
-                envelope(&mut response, code, message, &data, id)
+                json_response(status, headers, envelope_body(code, message, &data, &id))
             }
-            Err(error) => error_response(error, id),
+            Err(error) => error_response(error, ErrorFormat::of_path(request.path()), &id),
         }
     }
 }
 
-fn error_response(error: ApiError, id: &RequestId) -> HttpResponse {
+fn to_json(payload: &impl Serialize) -> Result<Vec<u8>, ApiError> {
+    serde_json::to_vec(payload).map_err(|error| ApiError::internal(&error))
+}
+
+fn error_response(error: ApiError, format: ErrorFormat, id: &RequestId) -> HttpResponse {
     let mut response = HttpResponseBuilder::new(error.status);
     match error.code {
         ErrorCode::Unauthenticated => {
@@ -107,35 +120,25 @@ fn error_response(error: ApiError, id: &RequestId) -> HttpResponse {
         }
         _ => {}
     }
+    let body = format.body(&error, id);
     if let Some(size) = error.size {
         response.insert_header((header::CONTENT_RANGE, format!("bytes */{size}")));
     }
     if let Some(allow) = error.allow {
         response.insert_header((header::ALLOW, allow));
     }
-    envelope(&mut response, error.code.number(), &error.message, b"null", id)
+    with_json(&mut response, body)
 }
 
-/// The body of an error response.
-pub(super) fn error_body(error: &ApiError, id: &RequestId) -> Vec<u8> {
-    envelope_body(error.code.number(), &error.message, b"null", id)
+fn json_response(status: StatusCode, headers: HeaderMap, body: Vec<u8>) -> HttpResponse {
+    let mut response = HttpResponseBuilder::new(status);
+    for pair in headers {
+        response.insert_header(pair);
+    }
+    with_json(&mut response, body)
 }
 
-fn envelope_body(code: u32, message: &str, data: &[u8], id: &RequestId) -> Vec<u8> {
-    let message = serde_json::Value::from(message);
-    let head = format!("{{\"code\":{code},\"message\":{message},\"data\":");
-    let tail = format!(",\"request_id\":\"{}\"}}", id.as_str());
-    [head.as_bytes(), data, tail.as_bytes()].concat()
-}
-
-fn envelope(
-    response: &mut HttpResponseBuilder,
-    code: u32,
-    message: &str,
-    data: &[u8],
-    id: &RequestId,
-) -> HttpResponse {
-    let body = envelope_body(code, message, data, id);
+fn with_json(response: &mut HttpResponseBuilder, body: Vec<u8>) -> HttpResponse {
     response
         .content_type("application/json")
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))

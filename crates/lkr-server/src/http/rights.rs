@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use lkr::{Creator, Scope, SpaceName, Task, TaskKind, TaskLists};
 use lkr_spaces::{Caller, Directory, SpaceRole, WriteAccess};
 
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ErrorCode, ErrorSubject};
 
 /// A caller and the directory in which its rights are judged.
 #[derive(Debug, Clone)]
@@ -127,13 +127,17 @@ impl Rights {
 }
 
 fn no_space(name: &SpaceName) -> ApiError {
-    ApiError::not_found(format!("no space has the name {:?}", name.as_str()))
+    unknown_name(name.as_str())
 }
 
 /// The space with a name that a client sent. A malformed name is the name of no space.
 pub(crate) fn named_space(name: String) -> Result<SpaceName, ApiError> {
     let shown: String = name.chars().take(100).collect();
-    SpaceName::new(name).ok_or_else(|| ApiError::not_found(format!("no space has the name {shown:?}")))
+    SpaceName::new(name).ok_or_else(|| unknown_name(&shown))
+}
+
+fn unknown_name(name: &str) -> ApiError {
+    ApiError::not_found(format!("no space has the name {name:?}")).about(ErrorSubject::Space)
 }
 
 /// The most spaces that a request or an API key may name. Chosen, not measured.

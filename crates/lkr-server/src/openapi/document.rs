@@ -11,7 +11,7 @@ use utoipa::openapi::{
 
 use super::{
     operation::{NamedSchema, OperationDoc, ResponseShape},
-    response::{ERROR_ENVELOPE, error, error_envelope, errors, other_success, success},
+    response::{ERROR_ENVELOPE, error, error_envelope, errors, other_errors, other_success, success},
 };
 use crate::http::{Access, Endpoint};
 
@@ -38,16 +38,24 @@ pub(crate) fn document(endpoints: &[Endpoint]) -> OpenApi {
             None => drop(paths.paths.insert(endpoint.path.to_owned(), item)),
         }
         for named in schemas(&endpoint.doc) {
-            components = components.schema(named.name.clone(), named.schema.clone());
-            components = components.schemas_from_iter(named.referenced.iter().cloned());
+            components = with_schema(components, named);
         }
+    }
+    for named in &other_errors() {
+        components = with_schema(components, named);
     }
     OpenApiBuilder::new().info(info()).paths(paths).components(Some(components.build())).build()
 }
 
+fn with_schema(components: ComponentsBuilder, named: &NamedSchema) -> ComponentsBuilder {
+    let components = components.schema(named.name.clone(), named.schema.clone());
+    components.schemas_from_iter(named.referenced.iter().cloned())
+}
+
 fn info() -> utoipa::openapi::Info {
     let description = "A knowledge-base service: it ingests documents in four layers and searches all of them. Every \
-        JSON response has the keys code, message, data and request_id; code 0 means success.";
+        JSON response has the keys code, message, data and request_id; code 0 means success. Below /api/v1/openai \
+        and /api/v1/dify, bodies and errors are those of these protocols.";
     InfoBuilder::new()
         .title("lkr")
         .version(env!("CARGO_PKG_VERSION"))
@@ -58,7 +66,7 @@ fn info() -> utoipa::openapi::Info {
 
 fn schemas(doc: &OperationDoc) -> impl Iterator<Item = &NamedSchema> {
     let payload = match &doc.shape {
-        ResponseShape::Envelope(named) => Some(&**named),
+        ResponseShape::Envelope(named) | ResponseShape::Bare(named) => Some(&**named),
         ResponseShape::Raw(_) | ResponseShape::File => None,
     };
     payload.into_iter().chain(doc.body.as_deref())
@@ -85,7 +93,7 @@ fn operation(endpoint: &Endpoint) -> Operation {
         operation = operation.response(status.as_str(), other_success(doc, *status, description));
     }
     for (status, codes) in errors(endpoint) {
-        operation = operation.response(status.as_str(), error(doc, status, &codes));
+        operation = operation.response(status.as_str(), error(endpoint, status, &codes));
     }
     with_security(operation, endpoint.access).build()
 }

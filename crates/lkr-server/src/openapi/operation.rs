@@ -31,6 +31,8 @@ pub(crate) fn schema<T: ToSchema>() -> Box<NamedSchema> {
 pub(crate) enum ResponseShape {
     /// The envelope around a payload.
     Envelope(Box<NamedSchema>),
+    /// A JSON payload without the envelope.
+    Bare(Box<NamedSchema>),
     /// A body of this content type without an envelope.
     Raw(&'static str),
     /// A file of any type.

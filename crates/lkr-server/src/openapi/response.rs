@@ -8,14 +8,29 @@ use utoipa::openapi::{
     schema::{ObjectBuilder, Ref, Schema, SchemaType, Type},
 };
 
-use super::operation::{OperationDoc, ResponseShape};
+use super::operation::{NamedSchema, OperationDoc, ResponseShape, schema};
 use crate::{
     error::ErrorCode,
-    http::{Access, Endpoint},
+    http::{Access, Endpoint, ErrorFormat},
+    wire::{dify::error::DifyError, openai::error::OpenAiError},
 };
 
-/// The name of the schema of error responses.
+/// The name of the schema of errors in the envelope.
 pub(super) const ERROR_ENVELOPE: &str = "ErrorEnvelope";
+
+/// The name of the schema of errors in a form.
+const fn error_schema(format: ErrorFormat) -> &'static str {
+    match format {
+        ErrorFormat::Envelope => ERROR_ENVELOPE,
+        ErrorFormat::OpenAi => "OpenAiError",
+        ErrorFormat::Dify => "DifyError",
+    }
+}
+
+/// The schemas of errors that are not in the envelope.
+pub(super) fn other_errors() -> [Box<NamedSchema>; 2] {
+    [schema::<OpenAiError>(), schema::<DifyError>()]
+}
 
 pub(super) fn success(doc: &OperationDoc) -> Response {
     let response = with_request_id(ResponseBuilder::new().description("ok"));
@@ -27,6 +42,9 @@ pub(super) fn success(doc: &OperationDoc) -> Response {
         ResponseShape::Envelope(schema) => {
             let data = RefOr::Ref(Ref::from_schema_name(&schema.name));
             response.content("application/json", Content::new(Some(envelope(json!(0), data))))
+        }
+        ResponseShape::Bare(schema) => {
+            response.content("application/json", Content::new(Some(Ref::from_schema_name(&schema.name))))
         }
         // In OpenAPI 3.1, a body of any type has no schema.
         ResponseShape::File => response.content("*/*", Content::new(None::<Schema>)),
@@ -89,8 +107,9 @@ pub(super) fn errors(endpoint: &Endpoint) -> Vec<(StatusCode, Vec<ErrorCode>)> {
         .collect()
 }
 
-pub(super) fn error(doc: &OperationDoc, status: StatusCode, codes: &[ErrorCode]) -> Response {
-    let codes: Vec<_> = codes.iter().map(|code| format!("{} {}", code.number(), code.name())).collect();
+pub(super) fn error(endpoint: &Endpoint, status: StatusCode, codes: &[ErrorCode]) -> Response {
+    let (doc, format) = (&endpoint.doc, ErrorFormat::of_path(endpoint.path));
+    let codes: Vec<_> = codes.iter().map(|code| format.describe(*code)).collect();
     let content = match &doc.shape {
         ResponseShape::Envelope(schema)
             if doc.has_unready_payload && status == StatusCode::SERVICE_UNAVAILABLE =>
@@ -98,7 +117,7 @@ pub(super) fn error(doc: &OperationDoc, status: StatusCode, codes: &[ErrorCode])
             let data = RefOr::Ref(Ref::from_schema_name(&schema.name));
             Content::new(Some(envelope(json!(ErrorCode::Overloaded.number()), data)))
         }
-        _ => Content::new(Some(Ref::from_schema_name(ERROR_ENVELOPE))),
+        _ => Content::new(Some(Ref::from_schema_name(error_schema(format)))),
     };
     let response = ResponseBuilder::new().description(codes.join(", ")).content("application/json", content);
     let (name, description) = match status {
@@ -113,7 +132,7 @@ pub(super) fn error(doc: &OperationDoc, status: StatusCode, codes: &[ErrorCode])
     with_request_id(response).header(name, header(description)).build()
 }
 
-/// The schema of error responses.
+/// The schema of errors in the envelope.
 pub(super) fn error_envelope() -> Schema {
     let listed: Vec<_> = ErrorCode::all().map(|code| format!("{} {}", code.number(), code.name())).collect();
     let codes = ObjectBuilder::new().schema_type(Type::Integer).description(Some(listed.join(", "))).build();

@@ -1,0 +1,3 @@
+//! The bodies of Dify's External Knowledge API.
+
+pub(crate) mod error;
