@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{entries, executable, remove_dir, root, run, tools};
+use crate::{cargo, entries, executable, remove_dir, root, run, tools};
 
 /// The folder with one folder for each client.
 const CLIENTS: &str = "tests/clients";
@@ -48,7 +48,7 @@ pub(crate) fn check(arguments: &[OsString]) -> Result<()> {
     clients.retain(|folder| arguments.is_empty() || arguments.iter().any(|name| folder.ends_with(name)));
     clients.sort();
     ensure!(!clients.is_empty(), "no client has this name; see {CLIENTS}");
-    let programs = executable::build_profile("dev")?;
+    let programs = build()?;
     let mut failed = Vec::new();
     for client in &clients {
         let name = client.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -61,6 +61,14 @@ pub(crate) fn check(arguments: &[OsString]) -> Result<()> {
         }
     }
     if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
+}
+
+/// Builds the executable as the tests do, and returns the folder that holds both names.
+fn build() -> Result<PathBuf> {
+    run(cargo(&["build", "--workspace", "--bins"])?)?;
+    let programs = executable::target_dir("dev")?;
+    executable::link_names(&programs)?;
+    Ok(programs)
 }
 
 fn check_client(client: &Path, name: &str, programs: &Path) -> Result<()> {

@@ -37,7 +37,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.login.names_server() {
         if args.read_only || args.model.is_some() {
-            bail!("--model and --read-only are for a data folder; with --server use an API key that may only read");
+            bail!(
+                "--model and --read-only are for a data folder; with --server use an API key that may only read"
+            );
         }
         relay::run(&client(&args.login)?)?;
     } else {

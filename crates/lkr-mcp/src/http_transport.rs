@@ -8,36 +8,71 @@ use http_body_util::{BodyExt, Full};
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::McpServer;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+/// Codes of JSON-RPC 2.0.
+const PARSE_ERROR: i32 = -32_700;
+const INVALID_REQUEST: i32 = -32_600;
+const INTERNAL_ERROR: i32 = -32_603;
+
 /// Answers a request to the protocol's path. A request with the header `Origin` comes from a page in a browser, and is refused
 /// unless its origin is one of `origins`. Errors are errors of JSON-RPC.
 pub async fn answer(server: McpServer, request: Request<Bytes>, origins: &[String]) -> Response<Bytes> {
-    let limit = request.body().len();
+    let message = request.body().clone();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(limit.max(1))
+        .with_max_request_body_bytes(message.len().max(1))
         .with_allowed_origins(origins.iter().map(|origin| with_port(origin)))
         .enforce_origin_validation()
         .disable_allowed_hosts();
-    let service =
-        StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config);
+    let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(is_json_type);
+    let service = StreamableHttpService::new(
+        move || Ok(server.clone()),
+        Arc::new(NeverSessionManager::default()),
+        config,
+    );
     let (head, body) = service.handle(request.map(Full::new)).await.into_parts();
     let body = match body.collect().await {
         Ok(body) => body.to_bytes(),
         Err(never) => match never {},
     };
-    as_json_rpc(Response::from_parts(head, body))
+    match head.status {
+        // To the library, a message that it cannot read has a wrong type.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => unreadable(&message),
+        _ => as_json_rpc(Response::from_parts(head, body)),
+    }
+}
+
+fn is_json_type(value: &HeaderValue) -> bool {
+    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/json")
+}
+
+/// The refusal of a message that is no message of the protocol.
+fn unreadable(message: &[u8]) -> Response<Bytes> {
+    let (code, reason) = match serde_json::from_slice::<Value>(message) {
+        Err(error) => (PARSE_ERROR, format!("the message is not JSON: {error}")),
+        Ok(Value::Array(_)) => {
+            (INVALID_REQUEST, "batches are not supported: send each message alone".to_owned())
+        }
+        Ok(_) => {
+            (INVALID_REQUEST, "the message is no request, notification or response of JSON-RPC".to_owned())
+        }
+    };
+    let mut response = Response::new(error_body(code, &reason));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response
 }
 
 /// The response, with an error in plain text as an error of JSON-RPC.
 fn as_json_rpc(response: Response<Bytes>) -> Response<Bytes> {
-    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|value| value == JSON);
+    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(is_json_type);
     if response.status().is_success() || is_json {
         return response;
     }
@@ -45,12 +80,12 @@ fn as_json_rpc(response: Response<Bytes>) -> Response<Bytes> {
     let message = String::from_utf8_lossy(&body).into_owned();
     head.headers.insert(header::CONTENT_TYPE, JSON);
     head.headers.remove(header::CONTENT_LENGTH);
-    Response::from_parts(head.clone(), error_body(head.status, &message))
+    let code = if head.status.is_server_error() { INTERNAL_ERROR } else { INVALID_REQUEST };
+    Response::from_parts(head, error_body(code, &message))
 }
 
 /// The body of an error that belongs to no request of JSON-RPC.
-fn error_body(status: StatusCode, message: &str) -> Bytes {
-    let code = if status.is_server_error() { -32_603 } else { -32_600 };
+fn error_body(code: i32, message: &str) -> Bytes {
     let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
     Bytes::from(error.to_string())
 }
@@ -78,11 +113,26 @@ mod tests {
     }
 
     #[test]
+    fn unreadable_message_is_told_why() {
+        for (message, code) in
+            [("{", PARSE_ERROR), ("[]", INVALID_REQUEST), ("{}", INVALID_REQUEST), ("1", INVALID_REQUEST)]
+        {
+            let response = unreadable(message.as_bytes());
+            let body: Value = serde_json::from_slice(response.body()).unwrap();
+            assert_eq!(
+                (response.status().as_u16(), &body["error"]["code"]),
+                (400, &json!(code)),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
     fn plain_text_error_becomes_an_error_of_json_rpc() {
         let plain = Response::builder().status(406).body(Bytes::from_static(b"Not Acceptable")).unwrap();
         let response = as_json_rpc(plain);
         assert_eq!(response.status(), 406);
         let body: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
-        assert_eq!(body["error"], json!({ "code": -32_600, "message": "Not Acceptable" }));
+        assert_eq!(body["error"], json!({ "code": INVALID_REQUEST, "message": "Not Acceptable" }));
     }
 }

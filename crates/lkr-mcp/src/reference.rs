@@ -83,7 +83,8 @@ mod tests {
     #[test]
     fn other_texts_are_refused() {
         let id = DocId::new();
-        for text in ["", "x", "lkr://documents/", &format!("{id}#"), &format!("{id}#-1"), &format!("{id}/3")] {
+        for text in ["", "x", "lkr://documents/", &format!("{id}#"), &format!("{id}#-1"), &format!("{id}/3")]
+        {
             assert_eq!(text.parse::<Reference>(), Err(Malformed), "{text}");
         }
     }

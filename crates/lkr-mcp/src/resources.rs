@@ -20,7 +20,8 @@ pub(crate) async fn list(server: &McpServer, cursor: Option<&str>) -> Result<Lis
     let scope = server.access().scope(None).await?;
     let page = server.kb().list(&scope, &ListFilter::default(), after, PAGE).await?;
     let resources = page.items.iter().map(resource).collect();
-    let mut result = ListResourcesResult::with_all_items(resources).with_ttl_ms(0).with_cache_scope(CacheScope::Private);
+    let mut result =
+        ListResourcesResult::with_all_items(resources).with_ttl_ms(0).with_cache_scope(CacheScope::Private);
     result.next_cursor = page.next.map(|next| next.to_string());
     Ok(result)
 }

@@ -8,7 +8,8 @@ use rmcp::{
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
         ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+        Tool,
     },
     service::RequestContext,
 };
@@ -84,7 +85,8 @@ impl ServerHandler for McpServer {
         let arguments = request.arguments.unwrap_or_default();
         let called = tools::call(self, &request.name, arguments).await;
         let shown: String = request.name.chars().take(100).collect();
-        let called = called.ok_or_else(|| ErrorData::invalid_params(format!("no tool has the name {shown:?}"), None))?;
+        let called = called
+            .ok_or_else(|| ErrorData::invalid_params(format!("no tool has the name {shown:?}"), None))?;
         let blocks = |parts: Vec<String>| parts.into_iter().map(ContentBlock::text).collect();
         let result = match called {
             Ok(parts) => CallToolResult::success(blocks(parts)),
@@ -117,7 +119,9 @@ impl ServerHandler for McpServer {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let read = resources::read(self, &request.uri).await.map_err(|error| protocol_error(&error))?;
         let shown: String = request.uri.chars().take(200).collect();
-        let read = read.ok_or_else(|| ErrorData::resource_not_found(format!("no resource has the URI {shown:?}"), None))?;
+        let read = read.ok_or_else(|| {
+            ErrorData::resource_not_found(format!("no resource has the URI {shown:?}"), None)
+        })?;
         Ok(read.into())
     }
 }

@@ -78,7 +78,11 @@ fn complete_utf8(bytes: &[u8]) -> io::Result<usize> {
 
 fn unreadable(error: io::Error) -> Error {
     tracing::error!(%error, "the text of a document cannot be read");
-    Error::new(ErrorKind::Unavailable, "read text", "the text cannot be read; see the log of the knowledge base")
+    Error::new(
+        ErrorKind::Unavailable,
+        "read text",
+        "the text cannot be read; see the log of the knowledge base",
+    )
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub(crate) mod eval;
 pub(crate) mod files;
 pub(crate) mod filter_expr;
 pub(crate) mod groups;
+pub(crate) mod json_rpc;
 pub(crate) mod keys;
 pub(crate) mod knowledge;
 pub(crate) mod openai;

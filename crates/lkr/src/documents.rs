@@ -65,7 +65,7 @@ impl KnowledgeBase {
 
     /// A live document of the scope with its nodes.
     pub async fn detail_in(&self, scope: &Scope, doc_id: DocId) -> Result<Option<DocumentWithNodes>> {
-        self.read_consistent(scope, doc_id, "read document", async |document: Document| {
+        self.read_consistent(scope, doc_id, "read document", |document: Document| async move {
             let vectors = &*self.shared.vectors;
             let l2 = lkr_catalog::nodes(vectors, &document, Layer::L2).await?;
             let l3 = lkr_catalog::nodes(vectors, &document, Layer::L3).await?;
@@ -87,7 +87,7 @@ impl KnowledgeBase {
         from: u32,
         limit: u32,
     ) -> Result<Option<ChunkPage>> {
-        self.read_consistent(scope, doc_id, "read chunks", async |document: Document| {
+        self.read_consistent(scope, doc_id, "read chunks", |document: Document| async move {
             let items = lkr_catalog::chunks(&*self.shared.vectors, &document, from, limit).await?;
             let next = from.saturating_add(limit);
             Ok(ChunkPage { items, next: (u64::from(next) < document.counts.chunks).then_some(next) })
@@ -97,7 +97,7 @@ impl KnowledgeBase {
 
     /// The extracted text of a live document. If it is damaged, the error names the document.
     pub async fn text(&self, doc_id: DocId) -> Result<Option<String>> {
-        self.read_consistent(&Scope::All, doc_id, "read text", async |document: Document| {
+        self.read_consistent(&Scope::All, doc_id, "read text", |document: Document| async move {
             self.shared.texts.get(document.doc_id, document.revision, Some(&document.content_sha256)).await
         })
         .await
@@ -110,7 +110,7 @@ impl KnowledgeBase {
         scope: &Scope,
         doc_id: DocId,
     ) -> Result<Option<impl Stream<Item = std::io::Result<Bytes>> + Send + use<>>> {
-        self.read_consistent(scope, doc_id, "read text", async |document: Document| {
+        self.read_consistent(scope, doc_id, "read text", |document: Document| async move {
             self.shared.texts.parts(document.doc_id, document.revision, Some(&document.content_sha256)).await
         })
         .await
@@ -124,12 +124,12 @@ impl KnowledgeBase {
 
     /// Reads data of a live document of the scope from outside its record. If the read fails because the document changed during it,
     /// the read is repeated; if the document was deleted, the result is `None`.
-    async fn read_consistent<T>(
+    async fn read_consistent<T, F: Future<Output = lkr_catalog::Result<T>> + Send>(
         &self,
         scope: &Scope,
         doc_id: DocId,
         operation: &'static str,
-        read: impl AsyncFn(Document) -> lkr_catalog::Result<T>,
+        read: impl Fn(Document) -> F + Send + Sync,
     ) -> Result<Option<T>> {
         let mut attempts = MAX_READ_ATTEMPTS;
         loop {

@@ -90,7 +90,12 @@ impl Client {
 
     /// Sends a message of another protocol to `path`, and returns the JSON of the response whatever its status; `None` if it has
     /// no body.
-    pub(crate) fn pass_on(&self, path: &str, headers: &[(&str, String)], body: &str) -> Result<Option<Value>> {
+    pub(crate) fn pass_on(
+        &self,
+        path: &str,
+        headers: &[(&str, String)],
+        body: &str,
+    ) -> Result<Option<Value>> {
         let url = format!("{}{path}", self.base);
         let request = self.authorized(self.agent.post(&url));
         let request = request

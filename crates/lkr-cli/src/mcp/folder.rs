@@ -28,7 +28,9 @@ async fn serve(folders: Folders, model: Option<PathBuf>, read_only: bool) -> Res
         options.model_dir = dir;
     }
     let kb = KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
-        ErrorKind::Conflict => anyhow!("{shown} is in use by another process: if that is a server, pass --server"),
+        ErrorKind::Conflict => {
+            anyhow!("{shown} is in use by another process: if that is a server, pass --server")
+        }
         _ => anyhow::Error::new(error),
     })?;
     let creator = Creator { name: CREATOR.to_owned(), id: String::new() };

@@ -56,7 +56,9 @@ fn pass_on_all(client: &Client, headers: &Headers, waiting: &Mutex<Receiver<Stri
 fn pass_on(client: &Client, headers: &Headers, line: &str) -> Option<Value> {
     let message: Value = match serde_json::from_str(line) {
         Ok(message) => message,
-        Err(error) => return Some(failure(&Value::Null, -32_700, &format!("the message is not JSON: {error}"))),
+        Err(error) => {
+            return Some(failure(&Value::Null, -32_700, &format!("the message is not JSON: {error}")));
+        }
     };
     let id = message.get("id").filter(|_| message.get("method").is_some());
     match client.pass_on("/mcp", &headers.of(&message), line) {

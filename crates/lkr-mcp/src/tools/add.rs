@@ -67,7 +67,11 @@ pub(super) async fn call(server: &McpServer, arguments: JsonObject) -> Result<Ve
     let accepted = server.kb().submit(document, submission).await?;
     let task = ended(server.kb(), accepted).await?;
     if let Some(failure) = &task.error {
-        return Err(Error::new(ErrorKind::Internal, NAME, format!("the document failed: {}", line(&failure.message))));
+        return Err(Error::new(
+            ErrorKind::Internal,
+            NAME,
+            format!("the document failed: {}", line(&failure.message)),
+        ));
     }
     Ok(vec![json(&answer(&task)?)?])
 }
@@ -91,7 +95,9 @@ async fn ended(kb: &KnowledgeBase, accepted: Task) -> Result<Task> {
 fn answer(task: &Task) -> Result<Answer> {
     let doc_id = task.doc_id().map_err(|error| Error::new(ErrorKind::Internal, NAME, error))?;
     let warnings = match &task.result {
-        Some(lkr::TaskResult::Document(result)) => result.warnings.iter().map(|warning| line(warning)).collect(),
+        Some(lkr::TaskResult::Document(result)) => {
+            result.warnings.iter().map(|warning| line(warning)).collect()
+        }
         _ => Vec::new(),
     };
     Ok(Answer {

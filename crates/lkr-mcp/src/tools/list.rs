@@ -76,7 +76,9 @@ pub(super) async fn call(server: &McpServer, arguments: JsonObject) -> Result<Ve
     // If not all fit, the page ends earlier.
     let next = match page.items.get(documents.len()..) {
         Some([]) | None => page.next,
-        Some(_) => documents.len().checked_sub(1).and_then(|last| page.items.get(last)).map(|item| item.doc_id),
+        Some(_) => {
+            documents.len().checked_sub(1).and_then(|last| page.items.get(last)).map(|item| item.doc_id)
+        }
     };
     let spaces = if after.is_none() && space.is_none() { Some(spaces(server).await?) } else { None };
     Ok(vec![json(&Answer { documents, spaces, next: next.map(|next| next.to_string()) })?])

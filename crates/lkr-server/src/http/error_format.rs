@@ -4,7 +4,7 @@
 use super::{envelope::envelope_body, request_id::RequestId};
 use crate::{
     error::{ApiError, ErrorCode},
-    wire::{dify::error::DifyError, openai::error::OpenAiError},
+    wire::{dify::error::DifyError, json_rpc::JsonRpcError, openai::error::OpenAiError},
 };
 
 /// The form of an error body. A further protocol is a variant with a row in [`PATHS`] and an arm in each method.
@@ -16,11 +16,16 @@ pub(crate) enum ErrorFormat {
     OpenAi,
     /// The error object of Dify's External Knowledge API.
     Dify,
+    /// The error of JSON-RPC, for the Model Context Protocol.
+    JsonRpc,
 }
 
 /// The paths below which errors are not in the envelope.
-const PATHS: [(&str, ErrorFormat); 2] =
-    [("/api/v1/openai", ErrorFormat::OpenAi), ("/api/v1/dify", ErrorFormat::Dify)];
+const PATHS: [(&str, ErrorFormat); 3] = [
+    ("/api/v1/openai", ErrorFormat::OpenAi),
+    ("/api/v1/dify", ErrorFormat::Dify),
+    ("/mcp", ErrorFormat::JsonRpc),
+];
 
 impl ErrorFormat {
     /// The form of errors at a path.
@@ -37,6 +42,7 @@ impl ErrorFormat {
             Self::Envelope => return envelope_body(error.code.number(), &error.message, b"null", id),
             Self::OpenAi => serde_json::to_vec(&OpenAiError::from(error)),
             Self::Dify => serde_json::to_vec(&DifyError::from(error)),
+            Self::JsonRpc => serde_json::to_vec(&JsonRpcError::from(error)),
         };
         // A struct of strings and numbers is always JSON.
         body.unwrap_or_default()
@@ -47,7 +53,7 @@ impl ErrorFormat {
         match self {
             Self::Envelope => format!("{} {}", code.number(), code.name()),
             Self::OpenAi => OpenAiError::code_name(code).to_owned(),
-            Self::Dify => code.name().to_owned(),
+            Self::Dify | Self::JsonRpc => code.name().to_owned(),
         }
     }
 }
@@ -72,6 +78,7 @@ mod tests {
             ("/api/v1/dify/", ErrorFormat::Dify),
             ("/api/v1/search", ErrorFormat::Envelope),
             ("/dify/retrieval", ErrorFormat::Envelope),
+            ("/mcp", ErrorFormat::JsonRpc),
         ] {
             assert_eq!(ErrorFormat::of_path(path), format, "{path}");
         }

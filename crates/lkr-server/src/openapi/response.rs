@@ -24,6 +24,8 @@ const fn error_schema(format: ErrorFormat) -> &'static str {
         ErrorFormat::Envelope => ERROR_ENVELOPE,
         ErrorFormat::OpenAi => "OpenAiError",
         ErrorFormat::Dify => "DifyError",
+        // The document lists no route of this protocol.
+        ErrorFormat::JsonRpc => "JsonRpcError",
     }
 }
 

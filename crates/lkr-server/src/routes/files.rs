@@ -102,7 +102,8 @@ async fn upload(Authenticated(caller): Authenticated, mut cx: RequestContext) ->
         return ApiResponse::accepted(&UploadAccepted::from(&task));
     }
     let Upload { file, warnings, options } = read_upload(&mut cx, &caller, UploadTarget::NewDocument).await?;
-    let submission = Submission { warnings, idempotency, ..submission(cx.services()?, &caller, options).await? };
+    let submission =
+        Submission { warnings, idempotency, ..submission(cx.services()?, &caller, options).await? };
     let task = cx.services()?.kb.submit_file(file, submission).await.for_write()?;
     ApiResponse::accepted(&UploadAccepted::from(&task))
 }

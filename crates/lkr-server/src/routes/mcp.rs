@@ -15,7 +15,9 @@ use lkr_spaces::WriteAccess;
 use super::submissions::submission;
 use crate::{
     error::{ApiError, ErrorCode},
-    http::{Access, ApiResponse, Caller, Endpoint, HandlerResult, Reader, RequestContext, Rights, named_space},
+    http::{
+        Access, ApiResponse, Caller, Endpoint, HandlerResult, Reader, RequestContext, Rights, named_space,
+    },
     openapi::{OperationDoc, ResponseShape},
     state::{AppState, Services},
     wire::submission_options::SubmissionOptions,
@@ -50,8 +52,10 @@ fn to_http(request: &HttpRequest, body: Bytes) -> Result<http::Request<Bytes>, A
     let mut converted = http::Request::post("/mcp").body(body).map_err(malformed)?;
     let headers = converted.headers_mut();
     for (name, value) in request.headers() {
-        let name = http::HeaderName::from_bytes(name.as_str().as_bytes()).map_err(|error| malformed(error.into()))?;
-        let value = http::HeaderValue::from_bytes(value.as_bytes()).map_err(|error| malformed(error.into()))?;
+        let name = http::HeaderName::from_bytes(name.as_str().as_bytes())
+            .map_err(|error| malformed(error.into()))?;
+        let value =
+            http::HeaderValue::from_bytes(value.as_bytes()).map_err(|error| malformed(error.into()))?;
         headers.append(name, value);
     }
     // The library needs one, and HTTP/1.0 does not.

@@ -88,7 +88,8 @@ async fn add(Authenticated(caller): Authenticated, mut cx: RequestContext) -> Ha
     let input: DocumentInput = cx.json(BODY_BYTES).await?;
     let options = input.options();
     let (document, warnings) = input.check()?;
-    let submission = Submission { warnings, idempotency, ..submission(cx.services()?, &caller, options).await? };
+    let submission =
+        Submission { warnings, idempotency, ..submission(cx.services()?, &caller, options).await? };
     let task = cx.services()?.kb.submit(document, submission).await.for_write()?;
     ApiResponse::accepted(&Accepted::from(&task))
 }
