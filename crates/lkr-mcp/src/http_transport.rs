@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
@@ -20,14 +20,16 @@ const INVALID_REQUEST: i32 = -32_600;
 const INTERNAL_ERROR: i32 = -32_603;
 
 /// Answers a request to the protocol's path. A request with the header `Origin` comes from a page in a browser, and is refused
-/// unless its origin is one of `origins`. Errors are errors of JSON-RPC.
+/// unless its origin is one of `origins`, or the page is this server's own on a loopback address. Errors are errors of JSON-RPC.
 pub async fn answer(server: McpServer, request: Request<Bytes>, origins: &[String]) -> Response<Bytes> {
     let message = request.body().clone();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(message.len().max(1))
-        .with_allowed_origins(origins.iter().map(|origin| with_port(origin)))
+        .with_allowed_origins(
+            origins.iter().map(|origin| with_port(origin)).chain(own_origin(request.headers())),
+        )
         .enforce_origin_validation()
         .disable_allowed_hosts();
     let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(is_json_type);
@@ -101,6 +103,17 @@ fn with_port(origin: &str) -> String {
     }
 }
 
+/// The origin of pages of this server, if it was asked by a loopback address. A name that an attacker points to this machine
+/// is another host.
+fn own_origin(headers: &HeaderMap) -> Option<String> {
+    let host = headers.get(header::HOST)?.to_str().ok()?;
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => (name, port),
+        _ => (host, "80"),
+    };
+    matches!(name, "localhost" | "127.0.0.1" | "[::1]").then(|| format!("http://{name}:{port}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +123,17 @@ mod tests {
         assert_eq!(with_port("https://app.example.org"), "https://app.example.org:443");
         assert_eq!(with_port("http://[::1]"), "http://[::1]:80");
         assert_eq!(with_port("http://localhost:3000"), "http://localhost:3000");
+    }
+
+    #[test]
+    fn only_a_loopback_host_has_pages_of_its_own() {
+        let own = |host: &'static str| {
+            own_origin(&HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]))
+        };
+        assert_eq!(own("localhost:8080").as_deref(), Some("http://localhost:8080"));
+        assert_eq!(own("[::1]").as_deref(), Some("http://[::1]:80"));
+        assert_eq!(own("evil.example:8080"), None);
+        assert_eq!(own("localhost.evil.example"), None);
     }
 
     #[test]

@@ -363,8 +363,14 @@ async fn errors_outside_of_a_request_are_errors_of_json_rpc() {
         assert!(body["error"]["code"].is_i64() && body["error"]["message"].is_string(), "{body}");
         assert!(response.header("x-request-id").is_some());
     }
-    let own = request("", &[("origin", "https://app.example")]).set_payload(ping);
-    assert_eq!(api.send(own).await.status.as_u16(), 200);
+    for headers in [
+        [("host", "lkr.example"), ("origin", "https://app.example")],
+        [("host", "127.0.0.1:8080"), ("origin", "http://127.0.0.1:8080")],
+    ] {
+        assert_eq!(api.send(request("", &headers).set_payload(ping.clone())).await.status.as_u16(), 200);
+    }
+    let rebound = [("host", "evil.example:8080"), ("origin", "http://evil.example:8080")];
+    assert_eq!(api.send(request("", &rebound).set_payload(ping)).await.status.as_u16(), 403);
 }
 
 #[actix_web::test]
