@@ -4,7 +4,7 @@ use lkr_domain::{DocId, Document, FilterExpr, Scope, SpaceName, TaskId};
 use lkr_state::ScanOrder;
 
 use crate::{
-    Catalog, Error, Result, Task, TaskLists, catalog::read_document, key, newest_first::NewestFirst,
+    Catalog, Error, Result, Task, TaskLists, catalog::read_document, key, merged_ids::MergedIds,
     task_record::read_task,
 };
 
@@ -29,6 +29,35 @@ impl ListFilter {
             && self.source.as_ref().is_none_or(|source| *source == document.source)
             && self.title_prefix.as_ref().is_none_or(|prefix| starts_with(&document.title, prefix))
             && self.filter_expr.as_ref().is_none_or(|expr| expr.matches(document))
+    }
+}
+
+/// The order of a listing, which is that of the ids: by the time at which a document or task was accepted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ListOrder {
+    /// The newest first.
+    #[default]
+    NewestFirst,
+    /// The oldest first.
+    OldestFirst,
+}
+
+impl ListOrder {
+    /// The other order.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        match self {
+            Self::NewestFirst => Self::OldestFirst,
+            Self::OldestFirst => Self::NewestFirst,
+        }
+    }
+
+    /// The order in which keys that end with ids are scanned.
+    pub(crate) const fn scan(self) -> ScanOrder {
+        match self {
+            Self::NewestFirst => ScanOrder::Descending,
+            Self::OldestFirst => ScanOrder::Ascending,
+        }
     }
 }
 
@@ -58,11 +87,22 @@ impl Catalog {
     ) -> Result<Page<Document, DocId>> {
         let keep = |document: &Document| filter.shows(document);
         if let Scope::Spaces(spaces) = scope {
-            return self.list_spaces(spaces, keep, after, limit).await;
+            return self.list_spaces(spaces, keep, ListOrder::NewestFirst, after, limit).await;
         }
         let after = after.map(key::document);
         let page = self.page(key::DOCUMENTS, after, limit, decode_document, keep).await?;
         Ok(Page { next: page.next.map(|document| document.doc_id), items: page.items })
+    }
+
+    /// The documents of a space in an order, beyond `after`. Every page but the last has `limit` items.
+    pub async fn list_space(
+        &self,
+        space: &SpaceName,
+        order: ListOrder,
+        after: Option<DocId>,
+        limit: usize,
+    ) -> Result<Page<Document, DocId>> {
+        self.list_spaces(&BTreeSet::from([space.clone()]), |_| true, order, after, limit).await
     }
 
     /// The documents of some spaces. The record decides in which space a document is: an entry of the index that
@@ -71,6 +111,7 @@ impl Catalog {
         &self,
         spaces: &BTreeSet<SpaceName>,
         keep: impl Fn(&Document) -> bool,
+        order: ListOrder,
         after: Option<DocId>,
         limit: usize,
     ) -> Result<Page<Document, DocId>> {
@@ -79,7 +120,7 @@ impl Catalog {
         let read = move |ids: Vec<DocId>| async move {
             Ok(self.documents(&ids).await?.into_iter().flatten().filter(is_listed).collect())
         };
-        let entries = NewestFirst::new(self, spaces.iter().map(key::space_documents), after);
+        let entries = MergedIds::new(self, order, spaces.iter().map(key::space_documents), after);
         entries.page(limit, read, |document| document.doc_id).await
     }
 
@@ -115,7 +156,8 @@ impl Catalog {
             let read = move |ids: Vec<TaskId>| async move {
                 Ok(self.tasks_with(&ids).await?.into_iter().filter(keep).collect())
             };
-            return NewestFirst::new(self, prefixes, after).page(limit, read, |task| task.task_id).await;
+            let entries = MergedIds::new(self, ListOrder::NewestFirst, prefixes, after);
+            return entries.page(limit, read, |task| task.task_id).await;
         }
         let after = after.map(key::task);
         let decode = |_: &str, record: &_| read_task(record);

@@ -192,6 +192,13 @@ pub(crate) fn heading_evidence(share: f64) -> f64 {
     HEADING_WEIGHT * share / (K + 1.0)
 }
 
+/// The highest score of layered search with graded fusion: every leg of every layer ranks first, and the heading names the
+/// whole query.
+pub(crate) const fn best_graded_score() -> f64 {
+    let layers = layer_weight(Layer::L1) + layer_weight(Layer::L2) + layer_weight(Layer::L3);
+    (TOTAL_WEIGHT * (layer_weight(Layer::Chunks) + layers) + HEADING_WEIGHT) / (K + 1.0)
+}
+
 /// The share of the upper layers' evidence that counts: `1 − ¾·φ`, where `φ` is the share of the best chunks that are
 /// below headings. See docs/studies.md#headings-as-evidence.
 pub(crate) fn parent_share(headed: f64) -> f64 {

@@ -18,6 +18,7 @@ mod pipeline;
 mod points;
 mod rank;
 mod refine;
+mod relative_score;
 mod request;
 mod rerank;
 mod response;
@@ -38,6 +39,7 @@ pub use cache::{CacheKey, CacheStatus, MemoryCache, SearchCache};
 pub use context::{ContextPassage, ContextRequest, ContextResponse};
 pub use error::{Error, ErrorKind, Result};
 pub use options::SearchOptions;
+pub use relative_score::relative_scores;
 pub use request::{Fusion, GroupBy, Mode, SearchFilters, SearchRequest};
 pub use response::{
     Citation, Explain, ExplainedResult, LayerHit, Layers, LegKind, LegReport, LegScores, PerLeg, Ranks,

@@ -30,8 +30,8 @@ mod write_timeout;
 
 pub use access::Access;
 pub(crate) use access::{
-    Admin, AnyManager, Authenticated, Owner, PendingPassword, PendingUnrestricted, Public, PublicVerified,
-    Reader, SpaceManager, SpaceReader, TaskOwner, Unrestricted,
+    Admin, AnyManager, Authenticated, AuthenticatedReader, Owner, PendingPassword, PendingUnrestricted,
+    Public, PublicVerified, Reader, SpaceManager, SpaceReader, TaskOwner, Unrestricted,
 };
 pub(crate) use admission::OwnedDocument;
 pub(crate) use caller::{Caller, in_spaces};
@@ -47,11 +47,11 @@ pub(crate) use in_flight::InFlight;
 pub(crate) use json_body::{BODY_LIMITS, SMALL_BODY_BYTES, SecretInput, optional_object, string_map};
 pub(crate) use middleware::request_middleware;
 pub(crate) use permitted_stream::{Recheck, StreamSubject, permission_lost, while_permitted};
-pub(crate) use query::cursor;
+pub(crate) use query::{QueryParams, cursor};
 pub(crate) use request_id::RequestId;
 pub(crate) use response::{ApiResponse, HandlerResult};
 pub(crate) use response_memory::ResponseMemory;
 pub(crate) use rights::{Rights, named_space, space_names};
 pub(crate) use sse::{KEEP_ALIVE, sse_event, sse_response};
-pub(crate) use streamed_envelope::stream_envelope;
+pub(crate) use streamed_envelope::{stream_envelope, stream_json};
 pub(crate) use write_timeout::WriteTimeout;

@@ -23,6 +23,7 @@ mod remote_models;
 mod rerankers;
 mod routes;
 mod run;
+mod scored_search;
 mod secret_key;
 mod state;
 mod webhooks;

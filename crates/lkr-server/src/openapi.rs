@@ -5,4 +5,4 @@ mod operation;
 mod response;
 
 pub(crate) use document::document;
-pub(crate) use operation::{OperationDoc, ResponseShape, schema};
+pub(crate) use operation::{NamedSchema, OperationDoc, ResponseShape, schema};

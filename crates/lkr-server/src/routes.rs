@@ -5,6 +5,7 @@ mod audit;
 mod auth;
 mod backup;
 mod bulk_delete;
+mod dify;
 mod documents;
 mod eval;
 mod files;
@@ -13,6 +14,7 @@ mod keys;
 mod knowledge;
 mod mcp;
 mod members;
+mod openai;
 mod ops;
 mod pages;
 mod search;
@@ -45,6 +47,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         documents::endpoints(),
         search::endpoints(),
         mcp::endpoints(),
+        openai::endpoints(),
+        dify::endpoints(),
         knowledge::endpoints(),
         eval::endpoints(),
         backup::endpoints(),

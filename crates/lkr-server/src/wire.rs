@@ -1,5 +1,6 @@
 //! The JSON types of requests and responses, converted by hand from and to the libraries' types.
 
+pub(crate) mod attributes;
 pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod batch;
@@ -19,6 +20,7 @@ pub(crate) mod knowledge;
 pub(crate) mod openai;
 pub(crate) mod ops;
 pub(crate) mod range;
+pub(crate) mod score_threshold;
 pub(crate) mod search;
 pub(crate) mod search_input;
 pub(crate) mod settings;

@@ -37,7 +37,7 @@ pub use health::Health;
 pub use kb::KnowledgeBase;
 pub use lkr_catalog::{
     Catalog, DeleteResult, DocumentResult, Duplicate, EvaluateResult, ExtractedText, FailureReason,
-    Idempotency, LimitExceeded, ListFilter, ModelName, ModelUsage, NodeRecord, Page, Progress,
+    Idempotency, LimitExceeded, ListFilter, ListOrder, ModelName, ModelUsage, NodeRecord, Page, Progress,
     ReclassifyResult, ReembedResult, SearchQuality, Stage, Stats, StoredOriginal, Task, TaskFailure,
     TaskInput, TaskKind, TaskLists, TaskResult, TaskStatus, TaskSubject, UNCATEGORIZED, check_line,
     check_properties, check_text, stored_name,

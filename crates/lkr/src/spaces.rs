@@ -1,7 +1,7 @@
 //! Spaces: what a caller may read, and deleting a space with its documents.
 
 use async_trait::async_trait;
-use lkr_catalog::Task;
+use lkr_catalog::{ListOrder, Page, Task};
 use lkr_domain::{Creator, DocId, Document, Scope, SpaceName};
 use lkr_ingest::{BulkDelete, SpaceRecords};
 pub use lkr_spaces::{
@@ -11,6 +11,15 @@ pub use lkr_spaces::{
 use lkr_state::Write;
 
 use crate::{Error, KnowledgeBase, Result, error::During};
+
+/// What a space contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpaceCounts {
+    /// The number of live documents.
+    pub live: u64,
+    /// The number of tasks that have not ended.
+    pub unfinished: u64,
+}
 
 impl KnowledgeBase {
     /// The spaces, groups and members of this knowledge base.
@@ -51,11 +60,36 @@ impl KnowledgeBase {
         Ok(self.document_in(scope, doc_id).await?.map(of_document))
     }
 
+    /// The live documents of the scope among these, in their order.
+    pub async fn documents_among(&self, scope: &Scope, doc_ids: &[DocId]) -> Result<Vec<Document>> {
+        let documents = self.shared.catalog.documents(doc_ids).await.during("read documents")?;
+        let live = documents.into_iter().flatten();
+        Ok(live.filter(|document| scope.contains(&document.space)).collect())
+    }
+
+    /// The live documents of a space in an order, starting after `after`.
+    pub async fn list_space(
+        &self,
+        space: &SpaceName,
+        order: ListOrder,
+        after: Option<DocId>,
+        limit: usize,
+    ) -> Result<Page<Document, DocId>> {
+        self.shared.catalog.list_space(space, order, after, limit).await.during("list documents")
+    }
+
     /// The number of live documents in a space, and of tasks in it that have not ended.
     pub async fn documents_in(&self, space: &SpaceName) -> Result<u64> {
+        let SpaceCounts { live, unfinished } = self.space_counts(space).await?;
+        Ok(live + unfinished)
+    }
+
+    /// What a space contains.
+    pub async fn space_counts(&self, space: &SpaceName) -> Result<SpaceCounts> {
         let catalog = &self.shared.catalog;
         let live = catalog.count_in_space(space).await.during("count documents")?;
-        Ok(live + catalog.unfinished_in_space(space).await.during("count documents")?)
+        let unfinished = catalog.unfinished_in_space(space).await.during("count documents")?;
+        Ok(SpaceCounts { live, unfinished })
     }
 
     /// Accepts a task that deletes the documents that match a filter. Documents that are added later are not deleted.

@@ -19,6 +19,8 @@ pub enum Access {
     PublicVerified,
     /// Anybody, unless the configuration requires a login for reads. A credential must be valid.
     Reader,
+    /// Any account, for reading.
+    AuthenticatedReader,
     /// Any account. An API key must not be restricted to reading.
     Authenticated,
     /// Any account. An API key must not be restricted at all.
@@ -48,7 +50,8 @@ impl Access {
         match self {
             Self::Public | Self::PublicVerified => false,
             Self::Reader | Self::SpaceReader => login_for_reads,
-            Self::Authenticated
+            Self::AuthenticatedReader
+            | Self::Authenticated
             | Self::Unrestricted
             | Self::PendingPassword
             | Self::PendingUnrestricted
@@ -68,6 +71,7 @@ impl Access {
             | Self::PublicVerified
             | Self::Reader
             | Self::SpaceReader
+            | Self::AuthenticatedReader
             | Self::PendingPassword => true,
             Self::Authenticated | Self::Owner | Self::TaskOwner => scope.write,
             Self::Unrestricted
@@ -89,7 +93,12 @@ impl Access {
     pub const fn may_be_forbidden(self) -> bool {
         !matches!(
             self,
-            Self::Public | Self::PublicVerified | Self::Reader | Self::SpaceReader | Self::PendingPassword
+            Self::Public
+                | Self::PublicVerified
+                | Self::Reader
+                | Self::SpaceReader
+                | Self::AuthenticatedReader
+                | Self::PendingPassword
         )
     }
 }
@@ -161,7 +170,7 @@ macro_rules! caller_permissions {
     )*};
 }
 
-caller_permissions!(Authenticated, Unrestricted, PendingPassword, PendingUnrestricted);
+caller_permissions!(AuthenticatedReader, Authenticated, Unrestricted, PendingPassword, PendingUnrestricted);
 
 /// Permission of [`Access::Admin`].
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! An envelope around a text that is streamed, never held in memory as a whole.
+//! JSON around a text that is streamed, never held in memory as a whole.
 
 use std::io;
 
@@ -17,6 +17,15 @@ pub(crate) fn stream_envelope(
     let head = head.strip_suffix('}').unwrap_or(head);
     let begin = format!("{{\"code\":0,\"message\":\"ok\",\"data\":{head},\"{name}\":\"");
     let end = format!("\"}},\"request_id\":\"{}\"}}", id.as_str());
+    stream_json(begin, text, end)
+}
+
+/// A response of JSON with a string that is streamed from `text`, between what precedes and what follows its content.
+pub(crate) fn stream_json(
+    begin: String,
+    text: impl Stream<Item = io::Result<Bytes>> + 'static,
+    end: String,
+) -> ApiResponse {
     let once = |part: String| stream::once(async { Ok(Bytes::from(part)) });
     let text = text.map(|part| part.map(|part| Bytes::from(json_escaped(&part))));
     let response = HttpResponse::Ok()

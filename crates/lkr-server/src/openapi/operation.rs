@@ -153,6 +153,11 @@ impl OperationDoc {
 
     /// The query parameters `limit` and `offset`.
     pub(crate) fn paged(self) -> Self {
+        self.query_limit().query_text("offset", "The cursor next_offset of the previous page.")
+    }
+
+    /// The query parameter `limit`.
+    pub(crate) fn query_limit(self) -> Self {
         let limit = ObjectBuilder::new()
             .schema_type(Type::Integer)
             .minimum(Some(1))
@@ -161,7 +166,7 @@ impl OperationDoc {
             .build();
         let limit =
             optional_parameter(ParameterIn::Query, "limit", "The most items that the page may have.", limit);
-        self.parameter(limit).query_text("offset", "The cursor next_offset of the previous page.")
+        self.parameter(limit)
     }
 
     fn parameter(mut self, parameter: Parameter) -> Self {

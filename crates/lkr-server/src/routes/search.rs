@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// More than the longest query and filters need with every character escaped.
-const BODY_BYTES: usize = 1024 * 1024;
+pub(super) const BODY_BYTES: usize = 1024 * 1024;
 
 const X_CACHE_DOC: &str = "hit or miss: whether the results came from the cache.";
 

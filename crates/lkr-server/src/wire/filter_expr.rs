@@ -63,7 +63,12 @@ impl FilterExprJson {
     /// # Errors
     /// `Invalid`, with the place that is wrong.
     pub(crate) fn check(&self) -> Result<FilterExpr, ApiError> {
-        FilterExpr::parse(NAME, &self.0).map_err(|error| ApiError::invalid(error.to_string()))
+        parse(NAME, &self.0)
+    }
+
+    /// The JSON, for another notation of expressions.
+    pub(crate) const fn as_value(&self) -> &Value {
+        &self.0
     }
 
     /// The expression of a query parameter.
@@ -81,6 +86,40 @@ impl FilterExprJson {
             .map_err(|error| ApiError::invalid(format!("{NAME} is not valid JSON: {error}")))?;
         json.check()
     }
+}
+
+/// What begins the names by which clients of other protocols ask for a field that is no metadata: `lkr.source`.
+const FIELD_PREFIX: &str = "lkr.";
+
+/// The field that a client of another protocol means by the name of an attribute: a metadata key, or `lkr.` and the name of
+/// another field.
+pub(crate) fn attribute_field(name: &str) -> String {
+    name.strip_prefix(FIELD_PREFIX).map_or_else(|| format!("metadata.{name}"), str::to_owned)
+}
+
+/// The name of a field as an attribute.
+pub(crate) fn attribute_name(field: &str) -> String {
+    format!("{FIELD_PREFIX}{field}")
+}
+
+/// A field with one operator. `place` begins the places in errors.
+pub(crate) fn comparison(
+    place: &str,
+    field: &str,
+    operator: &str,
+    operand: Value,
+) -> Result<FilterExpr, ApiError> {
+    let entries = [("field".to_owned(), Value::from(field)), (operator.to_owned(), operand)];
+    parse(place, &Value::Object(Map::from_iter(entries)))
+}
+
+/// An expression that was put together, if it is within the limits of a parsed one.
+pub(crate) fn within_limits(place: &str, expr: &FilterExpr) -> Result<FilterExpr, ApiError> {
+    parse(place, &expr.to_json())
+}
+
+fn parse(place: &str, json: &Value) -> Result<FilterExpr, ApiError> {
+    FilterExpr::parse(place, json).map_err(|error| ApiError::invalid_parameter(&error.place, error.problem))
 }
 
 impl<'de> Deserialize<'de> for FilterExprJson {

@@ -94,6 +94,32 @@ impl TestResponse {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
+    /// Asserts that the response is an error of the OpenAI API, and returns it.
+    #[track_caller]
+    pub(crate) fn expect_openai_error(&self, status: u16, code: &str) -> Value {
+        let json = self.json();
+        let keys: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["error"]);
+        let error = &json["error"];
+        let keys: Vec<_> = error.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["code", "message", "param", "type"]);
+        assert_eq!((self.status.as_u16(), error["code"].as_str()), (status, Some(code)), "{json}");
+        assert!(error["message"].is_string() && error["type"].is_string(), "{json}");
+        assert!(self.header("x-request-id").is_some());
+        error.clone()
+    }
+
+    /// Asserts that the response is an error as Dify expects it, and returns its message.
+    #[track_caller]
+    pub(crate) fn expect_dify_error(&self, status: u16, code: u64) -> String {
+        let json = self.json();
+        let keys: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["error_code", "error_msg"]);
+        assert_eq!((self.status.as_u16(), json["error_code"].as_u64()), (status, Some(code)), "{json}");
+        assert!(self.header("x-request-id").is_some());
+        json["error_msg"].as_str().unwrap().to_owned()
+    }
+
     /// Asserts that the response is an error in the envelope, and returns its message.
     #[track_caller]
     pub(crate) fn expect_error(&self, code: u32, status: u16) -> String {

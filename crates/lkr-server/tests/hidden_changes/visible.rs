@@ -25,7 +25,8 @@ impl Generator {
             28..34 => self.delete(),
             34..37 => self.delete_where(),
             37..40 => self.change_task(),
-            40..54 => self.search("/search"),
+            40..50 => self.search("/search"),
+            50..54 => self.other_protocol(),
             54..58 => self.context(),
             58..61 => self.search("/search/stream"),
             61..72 => self.list_documents(),
@@ -144,6 +145,29 @@ impl Generator {
         let search = with_body(self.observer(), Method::POST, path, body);
         self.last_search = Some(search.clone());
         search
+    }
+
+    /// A request of a client that speaks another protocol.
+    fn other_protocol(&mut self) -> Operation {
+        let (observer, space) = (self.observer(), self.space_name());
+        let stores = "/openai/vector_stores";
+        match self.below(6) {
+            0 => request(observer, Method::GET, format!("{stores}?limit={}", 1 + self.below(4))),
+            1 => request(observer, Method::GET, format!("{stores}?after={space}&order=asc")),
+            2 => request(observer, Method::GET, format!("{stores}/{space}/files?order=asc")),
+            3 => {
+                let path = format!("{stores}/{space}/files/{}/content", self.any_document());
+                request(observer, Method::GET, path)
+            }
+            4 => {
+                let body = json!({ "query": self.query() });
+                with_body(observer, Method::POST, format!("{stores}/{space}/search"), body)
+            }
+            _ => {
+                let body = json!({ "knowledge_id": space, "query": self.query() });
+                with_body(observer, Method::POST, "/dify/retrieval", body)
+            }
+        }
     }
 
     fn list_documents(&mut self) -> Operation {

@@ -1,17 +1,16 @@
-//! Reading several indexes of ids as one list, the newest id first.
+//! Reading several indexes of ids as one list in the order of the ids.
 
 use std::{collections::VecDeque, error::Error as StdError, fmt::Display, str::FromStr};
 
-use lkr_state::ScanOrder;
-
-use crate::{Catalog, Error, Page, Result};
+use crate::{Catalog, Error, ListOrder, Page, Result};
 
 /// The number of entries that are read at a time.
 const BATCH: usize = 100;
 
-/// The ids in some indexes, the newest first and each once. The keys of an index are its prefix, followed by an id.
-pub(crate) struct NewestFirst<'a, K> {
+/// The ids in some indexes, in order and each once. The keys of an index are its prefix, followed by an id.
+pub(crate) struct MergedIds<'a, K> {
     catalog: &'a Catalog,
+    order: ListOrder,
     cursors: Vec<Cursor<K>>,
     last: Option<K>,
 }
@@ -25,10 +24,11 @@ struct Cursor<K> {
     is_at_end: bool,
 }
 
-impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static>> NewestFirst<'a, K> {
+impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static>> MergedIds<'a, K> {
     /// The ids of the indexes with these prefixes, beyond `after`.
     pub(crate) fn new(
         catalog: &'a Catalog,
+        order: ListOrder,
         prefixes: impl IntoIterator<Item = String>,
         after: Option<K>,
     ) -> Self {
@@ -38,7 +38,7 @@ impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static
             read: VecDeque::new(),
             is_at_end: false,
         };
-        Self { catalog, cursors: prefixes.into_iter().map(cursor).collect(), last: None }
+        Self { catalog, order, cursors: prefixes.into_iter().map(cursor).collect(), last: None }
     }
 
     /// A page of up to `limit` items. `read` returns the items of some ids, in their order, without those that the page
@@ -69,26 +69,34 @@ impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static
         let mut batch = Vec::with_capacity(BATCH);
         while batch.len() < BATCH {
             for cursor in &mut self.cursors {
-                cursor.fill(self.catalog).await?;
+                cursor.fill(self.catalog, self.order).await?;
             }
-            let newest = self.cursors.iter_mut().max_by_key(|cursor| cursor.read.front().copied());
-            let Some(id) = newest.and_then(|cursor| cursor.read.pop_front()) else { break };
+            let first = self.first_cursor();
+            let Some(id) = first.and_then(|cursor| cursor.read.pop_front()) else { break };
             if self.last.replace(id) != Some(id) {
                 batch.push(id);
             }
         }
         Ok(batch)
     }
+
+    /// The index whose next id is the next of all.
+    fn first_cursor(&mut self) -> Option<&mut Cursor<K>> {
+        let unread = self.cursors.iter_mut().filter(|cursor| !cursor.read.is_empty());
+        match self.order {
+            ListOrder::NewestFirst => unread.max_by_key(|cursor| cursor.read.front().copied()),
+            ListOrder::OldestFirst => unread.min_by_key(|cursor| cursor.read.front().copied()),
+        }
+    }
 }
 
 impl<K: FromStr<Err: StdError + Send + Sync + 'static>> Cursor<K> {
     /// Reads more entries if none is left.
-    async fn fill(&mut self, catalog: &Catalog) -> Result<()> {
+    async fn fill(&mut self, catalog: &Catalog, order: ListOrder) -> Result<()> {
         if self.is_at_end || !self.read.is_empty() {
             return Ok(());
         }
-        let order = ScanOrder::Descending;
-        let records = catalog.state.scan(&self.prefix, self.after.as_deref(), order, BATCH).await?;
+        let records = catalog.state.scan(&self.prefix, self.after.as_deref(), order.scan(), BATCH).await?;
         self.is_at_end = records.len() < BATCH;
         for (key, _) in &records {
             let id = key.strip_prefix(&self.prefix).unwrap_or_default().parse();

@@ -1,0 +1,86 @@
+//! Listing and reading vector stores.
+
+use actix_web::http::Method;
+use lkr::{ListOrder, SpaceName};
+use lkr_spaces::Space;
+
+use super::{
+    doc::{doc, paged},
+    page::requested_page,
+};
+use crate::{
+    error::{ApiError, KbResultExt},
+    http::{ApiResponse, Endpoint, HandlerResult, Reader, RequestContext, SpaceReader},
+    openapi::schema,
+    state::Services,
+    wire::openai::{
+        page::{PageRequest, PageStart},
+        vector_stores::{VectorStoreItem, VectorStoreList},
+    },
+};
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    vec![
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/openai/vector_stores",
+            paged(doc(
+                "openai_list_vector_stores",
+                "Lists the spaces that the caller may read as vector stores, by the time of their creation",
+                schema::<VectorStoreList>(),
+            )),
+            list,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/openai/vector_stores/{space}",
+            doc("openai_get_vector_store", "Returns a space as a vector store", schema::<VectorStoreItem>()),
+            get,
+        ),
+    ]
+}
+
+async fn list(reader: Reader, cx: RequestContext) -> HandlerResult {
+    let mut query = cx.query()?;
+    let page = requested_page(&mut query, SpaceName::new)?;
+    query.finish()?;
+    let (services, caller) = (cx.services()?, reader.spaces_caller());
+    let directory = services.directory().await?;
+    let readable = directory.spaces().filter(|space| directory.may_read(&caller, &space.name));
+    let rest = after_start(readable.collect(), &page)?;
+    let has_more = rest.len() > page.limit;
+    let mut items = Vec::new();
+    for space in rest.into_iter().take(page.limit) {
+        items.push(item(services, space.clone()).await?);
+    }
+    ApiResponse::bare(&VectorStoreList::new(page.arrange(items), has_more))
+}
+
+/// The spaces that remain to be read, in the order of reading.
+fn after_start<'s>(
+    mut spaces: Vec<&'s Space>,
+    page: &PageRequest<SpaceName>,
+) -> Result<Vec<&'s Space>, ApiError> {
+    let (order, start) = page.reading();
+    spaces.sort_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
+    if order == ListOrder::NewestFirst {
+        spaces.reverse();
+    }
+    let Some(name) = start else { return Ok(spaces) };
+    let parameter = if matches!(page.start, PageStart::Before(_)) { "before" } else { "after" };
+    let position = spaces.iter().position(|space| space.name == *name);
+    let position = position.ok_or_else(|| {
+        ApiError::invalid_parameter(parameter, format!("no vector store has the id {:?}", name.as_str()))
+    })?;
+    Ok(spaces.split_off(position + 1))
+}
+
+async fn get(reader: SpaceReader, cx: RequestContext) -> HandlerResult {
+    cx.no_query()?;
+    ApiResponse::bare(&item(cx.services()?, reader.admitted.space).await?)
+}
+
+async fn item(services: &Services, space: Space) -> Result<VectorStoreItem, ApiError> {
+    let counts = services.kb.space_counts(&space.name).await.for_read()?;
+    Ok(VectorStoreItem::new(space, counts))
+}
