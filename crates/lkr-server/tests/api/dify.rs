@@ -18,7 +18,8 @@ fn request(knowledge_id: &str, query: &str) -> Value {
 
 fn with_conditions(logical_operator: &str, conditions: Value) -> Value {
     let mut body = request("default", "ocean");
-    body["metadata_condition"] = json!({ "logical_operator": logical_operator, "conditions": conditions });
+    body["metadata_condition"] = json!({ "logical_operator": logical_operator });
+    body["metadata_condition"]["conditions"] = conditions;
     body
 }
 

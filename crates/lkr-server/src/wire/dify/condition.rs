@@ -184,7 +184,9 @@ mod tests {
     }
 
     fn one(name: &str, operator: &str, value: Value) -> Result<Option<FilterExpr>, ApiError> {
-        check(json!({"conditions": [{"name": name, "comparison_operator": operator, "value": value}]}))
+        let mut condition = json!({"name": name, "comparison_operator": operator});
+        condition["value"] = value;
+        check(json!({"conditions": [condition]}))
     }
 
     #[test]
