@@ -34,6 +34,8 @@ pub struct Delivery {
     pub request: String,
     /// The body.
     pub body: String,
+    /// The body, byte by byte.
+    pub bytes: Vec<u8>,
     headers: Vec<(String, String)>,
 }
 
@@ -165,8 +167,8 @@ fn read(stream: &mut TcpStream) -> Option<Delivery> {
         let length = headers.iter().find(|(key, _)| key == "content-length").map_or("0", |(_, value)| value);
         let body = &bytes[end + 4..];
         if body.len() >= length.parse().ok()? {
-            let body = String::from_utf8_lossy(body).into_owned();
-            return Some(Delivery { request: request.to_owned(), body, headers });
+            let (body, bytes) = (String::from_utf8_lossy(body).into_owned(), body.to_vec());
+            return Some(Delivery { request: request.to_owned(), body, bytes, headers });
         }
     }
 }

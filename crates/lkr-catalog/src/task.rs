@@ -177,6 +177,8 @@ pub struct TaskInput {
     pub dedup: Dedup,
     /// The embedding model that a re-embedding changes to.
     pub model: Option<ModelName>,
+    /// The request that submitted it, as a W3C `traceparent`.
+    pub origin: Option<String>,
 }
 
 /// An embedding model, as a task records it.

@@ -57,6 +57,8 @@ struct TaskInputV1 {
     dedup: Dedup,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<ModelName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -141,6 +143,7 @@ impl From<TaskInput> for TaskInputV1 {
             blocks_sha256: input.blocks_sha256,
             dedup: input.dedup,
             model: input.model,
+            origin: input.origin,
         }
     }
 }
@@ -159,6 +162,7 @@ impl From<TaskInputV1> for TaskInput {
             blocks_sha256: record.blocks_sha256,
             dedup: record.dedup,
             model: record.model,
+            origin: record.origin,
         }
     }
 }

@@ -6,4 +6,4 @@ mod login;
 
 pub(crate) use api_error::ApiError;
 pub(crate) use client::Client;
-pub(crate) use login::Login;
+pub(crate) use login::{DEFAULT_SERVER, Login};

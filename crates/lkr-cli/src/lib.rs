@@ -15,6 +15,7 @@ mod local_kb;
 mod mcp;
 mod parse;
 mod stats;
+mod top;
 
 use std::{ffi::OsString, io::Write, process::ExitCode};
 
@@ -50,6 +51,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Serve the Model Context Protocol on standard input and output, from a server or a data folder.
     Mcp(mcp::Args),
+    /// Show what a server does, refreshed in the terminal.
+    Top(top::Args),
     /// Run the HTTP service. `lkr serve --help` lists its flags.
     #[command(disable_help_flag = true)]
     Serve(ServerArgs),
@@ -85,6 +88,7 @@ pub fn main(serve: impl FnOnce(Vec<OsString>) -> ExitCode) -> ExitCode {
         Command::Backup(args) => backup::run_backup(&args),
         Command::Restore(args) => backup::run_restore(&args),
         Command::Mcp(args) => mcp::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Doctor(args) => return doctor::run(&args),
     };
     outcome.unwrap_or_else(|error| {

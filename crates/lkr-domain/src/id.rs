@@ -122,6 +122,13 @@ macro_rules! time_ordered_ids {
             pub fn new_by(clock: &dyn Clock) -> Self {
                 Self(clock.new_uuid().into_bytes())
             }
+
+            /// When it was made, in milliseconds since 1970.
+            #[must_use]
+            pub const fn unix_ms(&self) -> u64 {
+                let [a, b, c, d, e, f, ..] = self.0;
+                u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+            }
         }
     )*};
 }
@@ -203,6 +210,14 @@ mod tests {
         ] {
             assert!(invalid.parse::<AuditId>().is_err(), "{invalid}");
         }
+    }
+
+    #[test]
+    fn new_id_contains_its_time() {
+        let before = SystemClock.now().unix_timestamp();
+        let ms = TaskId::new().unix_ms() / 1_000;
+        let after = SystemClock.now().unix_timestamp();
+        assert!((before as u64..=after as u64).contains(&ms));
     }
 
     #[test]

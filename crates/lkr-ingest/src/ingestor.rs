@@ -4,6 +4,8 @@ use lkr_catalog::{Catalog, Deleted, DocumentChange, FIRST_WITH_SPACES, Idempoten
 use lkr_domain::{Clock, Creator, DocId, Document, NewDocument, SpaceName, TaskId};
 use lkr_models::EmbedderProfile;
 use lkr_state::Write;
+use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 use crate::{
     Error, ErrorKind, GcPause, IngestOptions, NewFile, Ports, ReembedTrigger, Result, Submission, Workers,
@@ -97,7 +99,7 @@ impl Ingestor {
         let items: Vec<_> = documents.into_iter().map(item).collect::<Result<_>>()?;
         self.state.queueing.check_room("submit documents", items.len() as u64).await?;
         let state = Arc::clone(&self.state);
-        let accepted = tokio::spawn(async move { accept(&state, items, idempotency.as_ref()).await }).await?;
+        let accepted = spawn(async move { accept(&state, items, idempotency.as_ref()).await }).await?;
         accepted?.ok_or_else(no_task)
     }
 
@@ -131,7 +133,7 @@ impl Ingestor {
     async fn accept_one(&self, item: Item, submission: Submission) -> Result<Option<Task>> {
         self.state.queueing.check_room("submit document", 1).await?;
         let state = Arc::clone(&self.state);
-        tokio::spawn(async move { accept_one(&state, item, submission).await }).await?
+        spawn(async move { accept_one(&state, item, submission).await }).await?
     }
 
     /// Deletes a document and cancels its unfinished task. `alongside` is written in the same step, but only if there is
@@ -141,7 +143,7 @@ impl Ingestor {
     /// Those of the stores.
     pub async fn delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
         let state = Arc::clone(&self.state);
-        tokio::spawn(async move { lifecycle::delete(&state, doc_id, alongside).await }).await?
+        spawn(async move { lifecycle::delete(&state, doc_id, alongside).await }).await?
     }
 
     /// Cancels an unfinished task and removes what it stored. `None` for an unknown task.
@@ -150,7 +152,7 @@ impl Ingestor {
     /// `Refused` if the task has ended.
     pub async fn cancel(&self, task_id: TaskId) -> Result<Option<Task>> {
         let state = Arc::clone(&self.state);
-        tokio::spawn(async move { lifecycle::cancel(&state, task_id).await }).await?
+        spawn(async move { lifecycle::cancel(&state, task_id).await }).await?
     }
 
     /// Makes a failed task pending again. It continues with what its earlier attempts stored. `None` for an unknown task.
@@ -160,7 +162,7 @@ impl Ingestor {
     pub async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
         self.state.queueing.check_room("retry task", 1).await?;
         let state = Arc::clone(&self.state);
-        tokio::spawn(async move { lifecycle::retry(&state, task_id).await }).await?
+        spawn(async move { lifecycle::retry(&state, task_id).await }).await?
     }
 
     /// Deletes the record of an ended task. `None` for an unknown task.
@@ -188,7 +190,7 @@ impl Ingestor {
         alongside: Vec<Write>,
     ) -> Result<Option<Document>> {
         let state = Arc::clone(&self.state);
-        tokio::spawn(async move {
+        spawn(async move {
             if moves(&state.ports.catalog, doc_id, &change).await? {
                 return move_document(&state, doc_id, &change, alongside).await;
             }
@@ -244,7 +246,7 @@ impl Ingestor {
         trigger: ReembedTrigger,
     ) -> Result<Option<Task>> {
         let (state, model) = (Arc::clone(&self.state), model.cloned());
-        tokio::spawn(async move {
+        spawn(async move {
             state.model_change.accept(&state.ports, &state.queueing, model.as_ref(), &trigger).await
         })
         .await?
@@ -288,7 +290,7 @@ impl Ingestor {
     ) -> Result<Task> {
         self.state.queueing.check_room(operation, 1).await?;
         let state = Arc::clone(&self.state);
-        tokio::spawn(async move { lifecycle::accept_corpus_task(&state, task, alongside).await }).await?
+        spawn(async move { lifecycle::accept_corpus_task(&state, task, alongside).await }).await?
     }
 
     /// Queues the unfinished tasks of earlier processes, then starts the workers, the janitor and the backfill.
@@ -305,6 +307,11 @@ async fn moves(catalog: &Catalog, doc_id: DocId, change: &DocumentChange) -> Res
     let Some(space) = &change.space else { return Ok(false) };
     let document = catalog.document(doc_id).await?;
     Ok(document.is_some_and(|document| document.value.space != *space))
+}
+
+/// Spawns work of the current span, which runs to its end even if nobody waits for it.
+fn spawn<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    tokio::spawn(work.in_current_span())
 }
 
 fn no_task() -> Error {

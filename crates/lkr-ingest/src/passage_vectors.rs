@@ -7,6 +7,7 @@ use lkr_domain::{Chunk, PointId};
 use lkr_layers::indexed_chunk;
 use lkr_models::{EmbedKind, Embedder};
 use lkr_vectors::PointOrigin;
+use tracing::{Instrument, debug_span};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -36,7 +37,8 @@ pub(crate) async fn embed(
             })
         })
         .collect();
-    let vectors = embedder.embed(EmbedKind::Passage, &unique).await?;
+    let embedding = embedder.embed(EmbedKind::Passage, &unique);
+    let vectors = embedding.instrument(debug_span!("model.embed", texts = unique.len())).await?;
     if vectors.len() != unique.len() {
         let reason = format!("the model returned {} vectors for {} texts", vectors.len(), unique.len());
         return Err(Error::new(ErrorKind::Unembeddable, "embed", reason));

@@ -7,6 +7,7 @@ use lkr_catalog::{
 };
 use lkr_domain::{Document, Fingerprint};
 use lkr_state::Write;
+use tracing::{Instrument, debug_span};
 
 use crate::{
     Error, ErrorKind, Result,
@@ -56,23 +57,26 @@ impl<'a> Pipeline<'a> {
     async fn run(&self, report: &Report, share: TextPermit) -> Result<()> {
         let Self { state, task, .. } = *self;
         report.begin(Stage::Parse);
-        let (text, permit) = self.read_text(share).await?;
-        let (parsed, fingerprint) = parse(&state.ports.parser, text).await?;
+        let (text, permit) = self.read_text(share).instrument(debug_span!("read_text")).await?;
+        let parsing = parse(&state.ports.parser, text).instrument(debug_span!("parse"));
+        let (parsed, fingerprint) = parsing.await?;
         // The claim is held until the document is published.
         let Some((mut claim, mut unique)) = self.claim_text(&fingerprint).await? else { return Ok(()) };
         report.begin(Stage::Layer);
         let now = state.ports.catalog.now();
-        let (mut draft, mut warnings) =
-            draft_document(state.sparse, task, parsed, fingerprint.clone(), now, permit).await?;
+        let drafting = draft_document(state.sparse, task, parsed, fingerprint.clone(), now, permit);
+        let (mut draft, mut warnings) = drafting.instrument(debug_span!("layer")).await?;
         if let Some(before) = state.ports.catalog.document(task.doc_id()?).await? {
             draft.keep_creation_of(&before.value);
         }
-        let described = describe(&state.ports, &mut draft, task, report).await?;
+        let describing = describe(&state.ports, &mut draft, task, report);
+        let described = describing.instrument(debug_span!("describe")).await?;
         let writer = state.collections.writer(&state.ports, task.doc_id()?).await?;
         let reused = self.reusable_vectors(&writer).await?;
         let batch = state.options.batch;
         let storage = PointStorage { ports: &state.ports, batch, writer: &writer, reused: &reused };
-        let (embedded, category) = storage.store(&mut draft, report).await?;
+        let storing = storage.store(&mut draft, report).instrument(debug_span!("embed"));
+        let (embedded, category) = storing.await?;
         report.begin(Stage::Publish);
         warnings.extend(described.warnings.into_iter().chain(category.warning));
         warnings.extend(writer.embedder().is_none().then(|| NO_MODEL.to_owned()));
@@ -91,7 +95,7 @@ impl<'a> Pipeline<'a> {
         let has_dense = writer.embedder().is_some();
         loop {
             let publication = Publication { draft: &draft, task: &done, has_dense, unique: &unique };
-            if publication.publish(state).await? {
+            if publication.publish(state).instrument(debug_span!("publish")).await? {
                 return Ok(());
             }
             // Another process may have published a document with this text.

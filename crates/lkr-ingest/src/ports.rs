@@ -7,7 +7,7 @@ use lkr_state::TaskQueue;
 use lkr_taxonomy::Classifier;
 use lkr_vectors::VectorStore;
 
-use crate::{DeletionPolicy, Evaluator, SpaceRecords};
+use crate::{DeletionPolicy, Evaluator, SpaceRecords, TaskObserver};
 
 /// The stores and models that ingestion works with.
 #[derive(Debug, Clone)]
@@ -36,4 +36,6 @@ pub struct Ports {
     pub deletion: Option<Arc<dyn DeletionPolicy>>,
     /// The records of spaces. Without it, deleting a space leaves none to remove.
     pub spaces: Option<Arc<dyn SpaceRecords>>,
+    /// Receives what happens to tasks.
+    pub observer: Option<Arc<dyn TaskObserver>>,
 }

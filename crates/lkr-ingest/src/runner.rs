@@ -1,7 +1,14 @@
 //! Runs tasks: claims them from the queue, keeps their leases, records their progress, failures and retries. What a task
 //! does is up to its [`Jobs`].
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 use lkr_catalog::{
@@ -9,9 +16,10 @@ use lkr_catalog::{
 };
 use lkr_state::{Claim, Lane, TaskQueue};
 use tokio::{sync::watch, task::JoinSet};
+use tracing::{Instrument, Span};
 
 use crate::{
-    Error, ErrorKind, IngestOptions, Result,
+    AttemptOutcome, Error, ErrorKind, IngestOptions, Result, TaskObserver,
     gc::Gc,
     queueing::Queueing,
     report::{Report, Reports},
@@ -57,7 +65,26 @@ pub(crate) struct Runner<J> {
     pub(crate) options: IngestOptions,
     /// The number of workers that wait for a short task.
     pub(crate) idle: watch::Sender<usize>,
+    /// The number of tasks in progress.
+    pub(crate) busy: Arc<AtomicUsize>,
+    pub(crate) observer: Option<Arc<dyn TaskObserver>>,
     pub(crate) jobs: J,
+}
+
+/// Counts a task in progress until it is dropped.
+struct BusyGuard<'a>(&'a AtomicUsize);
+
+impl<'a> BusyGuard<'a> {
+    fn enter(busy: &'a AtomicUsize) -> Self {
+        busy.fetch_add(1, Ordering::Relaxed);
+        Self(busy)
+    }
+}
+
+impl Drop for BusyGuard<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl<J: Jobs> Runner<J> {
@@ -119,7 +146,8 @@ impl<J: Jobs> Runner<J> {
 
     /// Runs one attempt of a claimed task, then finishes the claim or returns it to the queue.
     async fn attend(&self, claim: &Claim, share: TextPermit) {
-        let (report, reports) = Report::new();
+        let _busy = BusyGuard::enter(&self.busy);
+        let (report, reports) = Report::new(self.observer.clone());
         // A model or parser of the embedding program may panic; that fails the attempt, not the worker.
         let outcome = AssertUnwindSafe(self.attempt(claim, &report, &reports, share))
             .catch_unwind()
@@ -154,10 +182,24 @@ impl<J: Jobs> Runner<J> {
         reports: &Reports,
         share: TextPermit,
     ) -> Result<()> {
-        let Some(mut task) = self.catalog.task(claim.task).await? else { return Ok(()) };
+        let Some(task) = self.catalog.task(claim.task).await? else { return Ok(()) };
         let Some(active) = self.active(&task).await? else {
             return self.jobs.clean_up(&task).await;
         };
+        let span = self.observer.as_ref().map_or_else(Span::none, |observer| observer.span(&task));
+        let attempted = self.perform(claim, task.clone(), active, (report, reports), share).instrument(span).await;
+        self.observe_attempt(&task, &attempted);
+        attempted
+    }
+
+    async fn perform(
+        &self,
+        claim: &Claim,
+        mut task: Task,
+        active: ActiveTask,
+        (report, reports): (&Report, &Reports),
+        share: TextPermit,
+    ) -> Result<()> {
         task.status = TaskStatus::Running;
         task.stage = self.jobs.first_stage(task.kind);
         task.progress = Progress::default();
@@ -174,6 +216,25 @@ impl<J: Jobs> Runner<J> {
             self.jobs.clean_up(&task).await?;
         }
         outcome
+    }
+
+    /// Tells the observer how an attempt ended. Failures are told when it is known whether another attempt follows.
+    fn observe_attempt(&self, task: &Task, attempted: &Result<()>) {
+        let outcome = match attempted {
+            Ok(()) => {
+                let took = self.catalog.now() - task.created_at;
+                AttemptOutcome::Done(took.try_into().unwrap_or_default())
+            }
+            Err(error) if !counts_as_attempt(error.kind()) => AttemptOutcome::Interrupted,
+            Err(_) => return,
+        };
+        self.observe(task.kind, outcome);
+    }
+
+    fn observe(&self, kind: TaskKind, outcome: AttemptOutcome) {
+        if let Some(observer) = &self.observer {
+            observer.attempt_ended(kind, outcome);
+        }
     }
 
     /// The task's fencing token; `None` if the task has ended or was superseded.
@@ -253,6 +314,7 @@ impl<J: Jobs> Runner<J> {
         if error.is_retryable() && task.attempts < self.options.max_attempts {
             task.status = TaskStatus::Pending;
             self.catalog.record_progress(active, &task).await?;
+            self.observe(task.kind, AttemptOutcome::Retried);
             let doublings = task.attempts.min(16).saturating_sub(1);
             return Ok(Some(self.options.backoff.saturating_mul(1 << doublings).min(MAX_BACKOFF)));
         }
@@ -265,9 +327,18 @@ impl<J: Jobs> Runner<J> {
             retryable: error.is_retryable(),
         });
         self.catalog.fail(active, &task).await?;
+        self.observe(task.kind, AttemptOutcome::Failed);
         self.gc.wake();
         Ok(None)
     }
+}
+
+/// Whether an error of this kind makes an attempt a failed one.
+const fn counts_as_attempt(kind: ErrorKind) -> bool {
+    !matches!(
+        kind,
+        ErrorKind::StoreUnavailable | ErrorKind::Waiting(_) | ErrorKind::Superseded | ErrorKind::Conflict
+    )
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ impl StagedDocument {
             blocks_sha256: digests.and_then(|digests| digests.blocks.clone()),
             dedup: self.submission.dedup,
             model: None,
+            origin: self.submission.origin.clone(),
         }
     }
 

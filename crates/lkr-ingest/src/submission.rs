@@ -21,6 +21,8 @@ pub struct Submission {
     pub idempotency: Option<Idempotency>,
     /// Expectations of the step that accepts the submission, for example that its space is not being deleted.
     pub expectations: Vec<Write>,
+    /// The request that submits it, as a W3C `traceparent`. The trace of the task links to it.
+    pub origin: Option<String>,
     /// Additional records to write in the step that accepts the replacement of a live document.
     pub on_replace: OnReplace,
 }

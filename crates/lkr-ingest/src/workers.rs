@@ -1,6 +1,13 @@
 //! Starting and stopping the workers, the janitor and the backfill.
 
-use std::{iter::repeat_n, sync::Arc, time::Duration};
+use std::{
+    iter::repeat_n,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use lkr_catalog::{ActiveTask, Stage, Task, TaskKind};
 use lkr_state::Lane;
@@ -25,9 +32,26 @@ use crate::{
 pub struct Workers {
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
+    workers: usize,
+    busy: Arc<AtomicUsize>,
+}
+
+/// What the workers do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WorkerStatus {
+    /// The number of workers, as [`IngestOptions::workers`](crate::IngestOptions::workers) says; 0 once they are stopped.
+    pub workers: usize,
+    /// The number of tasks in progress. Long texts, tasks over all documents and the spare worker come on top of the workers.
+    pub busy: usize,
 }
 
 impl Workers {
+    /// What they do now.
+    #[must_use]
+    pub fn status(&self) -> WorkerStatus {
+        WorkerStatus { workers: self.workers, busy: self.busy.load(Ordering::Relaxed) }
+    }
+
     /// Stops the workers. Documents that are not finished within `timeout` are left to the next start, which continues
     /// with what is stored of them.
     pub async fn shutdown(mut self, timeout: Duration) {
@@ -54,6 +78,7 @@ pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
     }
     let (stop, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
+    let busy = Arc::new(AtomicUsize::new(0));
     let runner = Arc::new(Runner {
         catalog: state.ports.catalog.clone(),
         queue: Arc::clone(&state.ports.queue),
@@ -61,6 +86,8 @@ pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
         gc: Arc::clone(&state.gc),
         options: state.options.clone(),
         idle: watch::Sender::new(0),
+        busy: Arc::clone(&busy),
+        observer: state.ports.observer.clone(),
         jobs: IngestJobs(Arc::clone(state)),
     });
     let workers = state.options.workers.max(1);
@@ -72,7 +99,7 @@ pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
     tasks.spawn(Arc::clone(&runner).work_on_long_texts(stopped.clone()));
     tasks.spawn(run_until(stopped.clone(), janitor::run(Arc::clone(state))));
     tasks.spawn(run_until(stopped, backfill::run(Arc::clone(state))));
-    Ok(Workers { stop, tasks })
+    Ok(Workers { stop, tasks, workers, busy })
 }
 
 async fn run_until(mut stopped: watch::Receiver<bool>, work: impl Future<Output = ()>) {

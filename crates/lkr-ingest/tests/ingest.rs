@@ -37,6 +37,7 @@ fn ports(state: Arc<dyn StateStore>, uploads: &Path) -> Ports {
         evaluator: None,
         deletion: None,
         spaces: None,
+        observer: None,
     }
 }
 

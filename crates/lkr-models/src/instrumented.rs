@@ -6,10 +6,11 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use lkr_text::estimate_tokens;
 use tokio::time::Instant;
+use tracing::{Instrument, Span, debug_span};
 
 use crate::{
     ChatAnswer, ChatModel, ChatPart, ChatProfile, ChatRequest, ChatStream, EmbedKind, Embedder,
-    EmbedderProfile, Error, ErrorKind, Result, TokenUsage,
+    EmbedderProfile, Error, ErrorKind, Reranker, RerankerProfile, Result, TokenUsage,
 };
 
 /// Receives a report of each finished call of a model.
@@ -25,7 +26,7 @@ pub struct ModelCall {
     pub operation: Operation,
     /// The duration; of a stream, up to its last part.
     pub took: Duration,
-    /// The tokens used: as reported by a language model, estimated for an embedder.
+    /// The tokens used: as reported by a language model, estimated for an embedder and for the passages of a reranker.
     pub usage: TokenUsage,
     /// How the call ended.
     pub outcome: CallOutcome,
@@ -42,6 +43,8 @@ pub enum Operation {
     EmbedQueries,
     /// Embedding of passages.
     EmbedPassages,
+    /// Scoring of passages for a query.
+    Rerank,
 }
 
 /// How a call ended.
@@ -64,6 +67,7 @@ impl Operation {
             Self::Stream => "stream",
             Self::EmbedQueries => "embed_queries",
             Self::EmbedPassages => "embed_passages",
+            Self::Rerank => "rerank",
         }
     }
 }
@@ -131,6 +135,11 @@ impl Drop for CallInFlight {
     }
 }
 
+/// The span of one attempt of a call.
+fn span(operation: Operation) -> Span {
+    debug_span!("model.call", operation = operation.name())
+}
+
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl ChatModel for Instrumented<dyn ChatModel> {
@@ -140,7 +149,7 @@ impl ChatModel for Instrumented<dyn ChatModel> {
 
     async fn complete(&self, request: &ChatRequest) -> Result<ChatAnswer> {
         let mut call = self.start(Operation::Complete);
-        let answer = self.inner.complete(request).await;
+        let answer = self.inner.complete(request).instrument(span(Operation::Complete)).await;
         match &answer {
             Ok(answer) => call.answered(answer.usage),
             Err(error) => call.failed(error),
@@ -150,7 +159,8 @@ impl ChatModel for Instrumented<dyn ChatModel> {
 
     async fn stream(&self, request: &ChatRequest) -> Result<ChatStream> {
         let mut call = self.start(Operation::Stream);
-        let parts = self.inner.stream(request).await.inspect_err(|error| call.failed(error))?;
+        let streaming = self.inner.stream(request).instrument(span(Operation::Stream));
+        let parts = streaming.await.inspect_err(|error| call.failed(error))?;
         let record = move |part: &Result<ChatPart>| match part {
             Ok(ChatPart::Text(_)) => {}
             Ok(ChatPart::End(answer)) => call.answered(answer.usage),
@@ -168,16 +178,14 @@ impl Embedder for Instrumented<dyn Embedder> {
     }
 
     async fn embed(&self, kind: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>> {
-        let mut call = self.start(match kind {
+        let operation = match kind {
             EmbedKind::Query => Operation::EmbedQueries,
             EmbedKind::Passage => Operation::EmbedPassages,
-        });
-        let vectors = self.inner.embed(kind, texts).await;
+        };
+        let mut call = self.start(operation);
+        let vectors = self.inner.embed(kind, texts).instrument(span(operation)).await;
         match &vectors {
-            Ok(_) => {
-                let prompt = texts.iter().map(|text| estimate_tokens(text) as u64).sum();
-                call.answered(TokenUsage { prompt, answer: 0 });
-            }
+            Ok(_) => call.answered(estimated_usage(texts)),
             Err(error) => call.failed(error),
         }
         vectors
@@ -188,12 +196,37 @@ impl Embedder for Instrumented<dyn Embedder> {
     }
 }
 
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl Reranker for Instrumented<dyn Reranker> {
+    fn profile(&self) -> &RerankerProfile {
+        self.inner.profile()
+    }
+
+    async fn rerank(&self, query: &str, passages: &[String]) -> Result<Vec<f32>> {
+        let mut call = self.start(Operation::Rerank);
+        let scores = self.inner.rerank(query, passages).instrument(span(Operation::Rerank)).await;
+        match &scores {
+            Ok(_) => call.answered(estimated_usage(passages)),
+            Err(error) => call.failed(error),
+        }
+        scores
+    }
+}
+
+fn estimated_usage(texts: &[String]) -> TokenUsage {
+    TokenUsage { prompt: texts.iter().map(|text| estimate_tokens(text) as u64).sum(), answer: 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::faulty_model::{FaultyModel, request, text_of};
+    use crate::{
+        MemoryReranker,
+        faulty_model::{FaultyModel, request, text_of},
+    };
 
     #[derive(Debug, Default)]
     struct RecordingObserver(Mutex<Vec<ModelCall>>);
@@ -223,6 +256,9 @@ mod tests {
         embedder.embed(EmbedKind::Passage, &["cat".to_owned()]).await.unwrap();
         faulty.fail(ErrorKind::Unavailable);
         embedder.embed(EmbedKind::Query, &[]).await.unwrap_err();
+        let reranker: Arc<dyn Reranker> = Arc::new(MemoryReranker::default());
+        let reranker = Instrumented::new(reranker, Arc::clone(&embedder.observer));
+        reranker.rerank("cat", &["cat".to_owned()]).await.unwrap();
         let reported: Vec<_> = recorder
             .0
             .lock()
@@ -241,6 +277,7 @@ mod tests {
             ("complete", "given_up", 0, 1),
             ("embed_passages", "answered", tokens, 2),
             ("embed_queries", "unavailable", 0, 2),
+            ("rerank", "answered", tokens, 0),
         ];
         assert_eq!(reported, expected);
     }

@@ -15,6 +15,20 @@ pub trait SearchCache: Debug + Send + Sync + 'static {
 
     /// Caches a response under `key`.
     async fn put(&self, key: &CacheKey, response: Arc<SearchResponse>) -> Result<()>;
+
+    /// The size of the cache, about; `None` if it cannot tell.
+    fn size(&self) -> Option<CacheSize> {
+        None
+    }
+}
+
+/// The size of a cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheSize {
+    /// The number of responses.
+    pub entries: u64,
+    /// The bytes that they take in memory.
+    pub bytes: u64,
 }
 
 /// Everything that a response depends on. Keys are compared by value, never by a hash alone.
@@ -86,6 +100,11 @@ impl SearchCache for MemoryCache {
     async fn put(&self, key: &CacheKey, response: Arc<SearchResponse>) -> Result<()> {
         self.entries.insert(key.clone(), response);
         Ok(())
+    }
+
+    fn size(&self) -> Option<CacheSize> {
+        self.entries.run_pending_tasks();
+        Some(CacheSize { entries: self.entries.entry_count(), bytes: self.entries.weighted_size() })
     }
 }
 

@@ -12,9 +12,10 @@ use std::{ops::RangeInclusive, sync::Arc, time::Instant};
 use lkr_catalog::Texts;
 use lkr_domain::Scope;
 use tokio::task::spawn_blocking;
+use tracing::{Instrument, debug_span};
 
 use crate::{
-    Error, Fusion, Mode, Result, SearchFilters, SearchRequest,
+    Error, Fusion, Mode, Result, SearchFilters, SearchRequest, SearchStage,
     pipeline::{Found, find},
     searcher::{Searcher, elapsed_ms},
     validated_request::ValidatedRequest,
@@ -95,18 +96,28 @@ impl Searcher {
     /// Those of [`search`](Self::search), and `Corrupt` if the text of a document is damaged. If texts are unavailable, chunks
     /// that follow one another are passages of their own, and a warning says so.
     pub async fn context(&self, request: &ContextRequest, texts: &Texts) -> Result<ContextResponse> {
-        let started = Instant::now();
         request.validate()?;
         let search = ValidatedRequest::new(&request.search())?;
+        let max_tokens = request.max_tokens;
+        let span = debug_span!("context", max_tokens, query_chars = search.query.chars().count());
+        self.complete_context(&search, max_tokens, texts).instrument(span).await
+    }
+
+    async fn complete_context(
+        &self,
+        search: &ValidatedRequest,
+        max_tokens: usize,
+        texts: &Texts,
+    ) -> Result<ContextResponse> {
+        let started = Instant::now();
         let mut attempts = MAX_ATTEMPTS;
         loop {
             attempts -= 1;
-            let found = find(&self.state, &self.sources, search.clone()).await?;
-            if let Some(mut response) =
-                self.attempt(&search, request.max_tokens, found, texts, attempts == 0).await?
-            {
-                response.took_ms = elapsed_ms(started);
-                return Ok(response);
+            let mut found = find(&self.state, &self.sources, search.clone()).await?;
+            let mut profile = std::mem::take(&mut found.profile);
+            let attempt = self.attempt(search, max_tokens, found, texts, attempts == 0);
+            if let Some(response) = profile.measure(SearchStage::Assemble, attempt).await? {
+                return Ok(ContextResponse { took_ms: elapsed_ms(started), profile, ..response });
             }
         }
     }
@@ -146,6 +157,7 @@ impl Searcher {
             spawn_blocking(move || render::render(&material, pieces, texts.as_ref(), max_tokens)).await?;
         let query = search.query.clone();
         let render::Rendered { text, tokens, passages } = rendered;
-        Ok(Some(ContextResponse { query, text, tokens, passages, warnings, took_ms: 0 }))
+        let response = ContextResponse { query, text, tokens, passages, warnings, ..ContextResponse::default() };
+        Ok(Some(response))
     }
 }

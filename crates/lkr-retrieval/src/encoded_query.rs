@@ -5,6 +5,7 @@ use std::sync::Arc;
 use lkr_domain::SparseVector;
 use lkr_models::{EmbedKind, Embedder};
 use tokio::time::timeout;
+use tracing::{Instrument, debug_span};
 
 use crate::{LegKind, SearchOptions, warning};
 
@@ -86,7 +87,8 @@ pub(crate) async fn encode(
         return sparse_only;
     }
     let model = &embedder.profile().id;
-    match timeout(*embed_timeout, embed(embedder, query)).await {
+    let embedding = embed(embedder, query).instrument(debug_span!("model.embed", texts = 1));
+    match timeout(*embed_timeout, embedding).await {
         Ok(Ok(dense)) => return EncodedQuery { dense: Some(dense), ..sparse_only },
         Ok(Err(error)) => {
             tracing::warn!(%error, model, "embedding the query failed; searching by keyword only");

@@ -12,7 +12,7 @@ use lkr_vectors::{
     VectorStore,
 };
 
-use crate::{LegKind, Mode, encoded_query::EncodedQuery};
+use crate::{LegCandidates, LegKind, Mode, encoded_query::EncodedQuery};
 
 /// One leg and its hits.
 #[derive(Debug, Clone)]
@@ -62,6 +62,17 @@ impl Legs {
             }
         }
         self.took += others.took;
+    }
+
+    /// The number of candidates of each leg that was queried.
+    pub(crate) fn candidates(&self) -> Vec<LegCandidates> {
+        let queried = self.all.iter().filter(|leg| leg.queried);
+        let counted = queried.map(|leg| LegCandidates {
+            layer: leg.layer,
+            kind: leg.kind,
+            candidates: leg.hits.len(),
+        });
+        counted.collect()
     }
 
     fn counterpart(&mut self, other: &Leg) -> Option<&mut Leg> {

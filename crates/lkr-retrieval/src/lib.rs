@@ -16,6 +16,7 @@ mod options;
 mod page;
 mod pipeline;
 mod points;
+mod profile;
 mod rank;
 mod refine;
 mod relative_score;
@@ -35,11 +36,12 @@ pub use {
     lkr_state as state, lkr_vectors as vectors,
 };
 
-pub use cache::{CacheKey, CacheStatus, MemoryCache, SearchCache};
+pub use cache::{CacheKey, CacheSize, CacheStatus, MemoryCache, SearchCache};
 pub use context::{ContextPassage, ContextRequest, ContextResponse};
 pub use error::{Error, ErrorKind, Result};
 pub use options::SearchOptions;
 pub use relative_score::relative_scores;
+pub use profile::{LegCandidates, SearchProfile, SearchStage, StageTime};
 pub use request::{Fusion, GroupBy, Mode, SearchFilters, SearchRequest};
 pub use response::{
     Citation, Explain, ExplainedResult, LayerHit, Layers, LegKind, LegReport, LegScores, PerLeg, Ranks,

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use lkr_models::SparseEncoder;
 use lkr_text::{Literals, QueryTerm, query_terms};
-use tokio::task::spawn_blocking;
+use tokio::{sync::SemaphorePermit, task::spawn_blocking};
 
 use crate::{
-    CacheKey, Fusion, Mode, Result, SearchRequest, SearchResponse,
+    CacheKey, Fusion, LegCandidates, Mode, Result, SearchProfile, SearchRequest, SearchResponse, SearchStage,
     assemble::{QueryMarks, assemble},
     encoded_query::{DenseEncoder, EncodedQuery, encode},
     model_sources::ModelSources,
+    profile::StageTimes,
     refine::Refinement,
     rerank::{RerankOutcome, Reranking},
     retrieve::{Retrieved, Stores, retrieve},
@@ -40,6 +41,8 @@ pub(crate) struct NewAnswer {
     pub(crate) summarizer: Option<Summarizer>,
     /// Whether it stays the same until a document changes, so that it may be cached.
     pub(crate) cacheable: bool,
+    /// Where its time went.
+    pub(crate) profile: SearchProfile,
 }
 
 /// Answers a request.
@@ -50,7 +53,7 @@ pub(crate) async fn answer(
 ) -> Result<Answer> {
     let reranking = sources.reranking(&request, state).await;
     let summarizer = sources.summarizer(&request).await;
-    let mut search = Search { state, request, encoder: DenseEncoder::NoModel, reranking, summarizer };
+    let mut search = Search::new(state, request, reranking, summarizer);
     let mut attempts = MAX_MODEL_SWITCHES;
     loop {
         search.encoder = search.encoder_of(sources, attempts).await?;
@@ -68,6 +71,8 @@ pub(crate) struct Found {
     pub(crate) warnings: Vec<String>,
     /// Whether it stays the same until a document changes.
     pub(crate) cacheable: bool,
+    /// Where the time went so far.
+    pub(crate) profile: SearchProfile,
 }
 
 /// Finds the results of a request, without the cache.
@@ -77,11 +82,11 @@ pub(crate) async fn find(
     request: ValidatedRequest,
 ) -> Result<Found> {
     let reranking = sources.reranking(&request, state).await;
-    let mut search = Search { state, request, encoder: DenseEncoder::NoModel, reranking, summarizer: None };
+    let mut search = Search::new(state, request, reranking, None);
     let mut attempts = MAX_MODEL_SWITCHES;
     loop {
         search.encoder = search.encoder_of(sources, attempts).await?;
-        let _permit = state.permit().await?;
+        let _permit = search.permit().await?;
         if let Some(found) = search.find().await? {
             return Ok(found);
         }
@@ -96,9 +101,24 @@ struct Search<'a> {
     encoder: DenseEncoder,
     reranking: Reranking,
     summarizer: Option<Summarizer>,
+    times: StageTimes,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(
+        state: &'a SearcherState,
+        request: ValidatedRequest,
+        reranking: Reranking,
+        summarizer: Option<Summarizer>,
+    ) -> Self {
+        let (encoder, times) = (DenseEncoder::NoModel, StageTimes::default());
+        Self { state, request, encoder, reranking, summarizer, times }
+    }
+
+    async fn permit(&self) -> Result<SemaphorePermit<'a>> {
+        self.times.measure(SearchStage::Admission, self.state.permit()).await
+    }
+
     /// The encoder of the live vectors; none when they were switched too often.
     async fn encoder_of(&self, sources: &ModelSources, attempts: usize) -> Result<DenseEncoder> {
         match attempts {
@@ -114,13 +134,14 @@ impl Search<'_> {
         if let Some(response) = self.state.cached(&key).await {
             return Ok(Some(Answer::Cached(response)));
         }
-        let permit = self.state.permit().await?;
+        let permit = self.permit().await?;
         let retrieved = self.retrieve().await?;
         // The permit is released before a language model is called, so that a slow model blocks no other search.
         drop(permit);
-        let Some((response, cacheable)) = retrieved else { return Ok(None) };
+        let Some((response, legs, cacheable)) = retrieved else { return Ok(None) };
         let summarizer = self.summarizer.clone();
-        Ok(Some(Answer::New(Box::new(NewAnswer { response, key, summarizer, cacheable }))))
+        let profile = SearchProfile { stages: self.times.stages(), legs };
+        Ok(Some(Answer::New(Box::new(NewAnswer { response, key, summarizer, cacheable, profile }))))
     }
 
     async fn cache_key(&self) -> Result<CacheKey> {
@@ -137,15 +158,16 @@ impl Search<'_> {
         })
     }
 
-    /// Finds the results and assembles the response, and says whether it may be cached; `None` if the live vectors were
-    /// switched to another model meanwhile.
-    async fn retrieve(&self) -> Result<Option<(SearchResponse, bool)>> {
-        let Some(Found { mut retrieved, marks, warnings, cacheable }) = self.find().await? else {
+    /// Finds the results and assembles the response; also returns the legs, and whether it may be cached. `None` if the
+    /// live vectors were switched to another model meanwhile.
+    async fn retrieve(&self) -> Result<Option<(SearchResponse, Vec<LegCandidates>, bool)>> {
+        let Some(Found { mut retrieved, marks, warnings, cacheable, profile }) = self.find().await? else {
             return Ok(None);
         };
         let request = self.request.clone();
         let assembled = spawn_blocking(move || assemble(&request, &mut retrieved, &marks, warnings));
-        Ok(Some((assembled.await??, cacheable)))
+        let response = self.times.measure(SearchStage::Assemble, assembled).await??;
+        Ok(Some((response, profile.legs, cacheable)))
     }
 
     /// Encodes the query and retrieves; `None` if the live vectors were switched to another model meanwhile.
@@ -153,8 +175,8 @@ impl Search<'_> {
         let Self { state, request, .. } = self;
         let literals = Arc::new(Literals::of(&request.query));
         let terms: Arc<[QueryTerm]> = query_terms(&request.query).into();
-        let query = self.encode().await?;
-        let stores = Stores { vectors: &*state.vectors, catalog: &state.catalog };
+        let query = self.times.measure(SearchStage::Encode, self.encode()).await?;
+        let stores = Stores { vectors: &*state.vectors, catalog: &state.catalog, times: &self.times };
         let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;
         let refinement = Refinement {
             literals: Arc::clone(&literals),
@@ -171,7 +193,8 @@ impl Search<'_> {
         let rerank_succeeded = matches!(retrieved.rerank, RerankOutcome::Off | RerankOutcome::Done(_));
         let cacheable = retrieved.consistent && rerank_succeeded && !query.degraded;
         let warnings = warnings(request, query, &retrieved);
-        Ok(Some(Found { retrieved, marks: QueryMarks { terms, literals }, warnings, cacheable }))
+        let profile = SearchProfile { stages: self.times.stages(), legs: retrieved.legs.candidates() };
+        Ok(Some(Found { retrieved, marks: QueryMarks { terms, literals }, warnings, cacheable, profile }))
     }
 
     async fn encode(&self) -> Result<EncodedQuery> {

@@ -35,15 +35,13 @@ pub(crate) struct Refinement {
     pub(crate) reranking: Reranking,
 }
 
-/// The result of a refinement, besides the new order.
+/// What was read of the candidates.
 #[derive(Debug)]
-pub(crate) struct Refined {
+pub(crate) struct Examined {
     /// The chunks of the candidates, without those that are gone.
     pub(crate) chunks: HashMap<PointId, Chunk>,
     /// The share of the upper layers' evidence that counts.
     pub(crate) parent_share: f64,
-    /// How reranking ended.
-    pub(crate) rerank: RerankOutcome,
 }
 
 impl Refinement {
@@ -54,17 +52,17 @@ impl Refinement {
         literal.max(headings).max(self.reranking.profile().map_or(0, |profile| profile.candidates))
     }
 
-    /// Reads the chunks of `candidates`, drops candidates that are gone, and sorts the rest into their final order.
-    pub(crate) async fn apply(
+    /// Reads the chunks of `candidates`, drops candidates that are gone, and sorts the rest by headings and literal
+    /// matches.
+    pub(crate) async fn examine(
         &self,
         vectors: &dyn VectorStore,
-        query: &str,
         candidates: &mut Vec<Candidate>,
         documents: &Documents,
-    ) -> Result<Refined> {
+    ) -> Result<Examined> {
         let ids: Vec<PointId> = candidates.iter().map(|candidate| candidate.id).collect();
         let points = points::read(vectors, Layer::Chunks, ids).await?;
-        let examined = self.examine(candidates, points, documents).await?;
+        let examined = self.examine_texts(candidates, points, documents).await?;
         candidates.retain(|candidate| examined.contains_key(&candidate.id));
         let parent_share = match self.terms {
             Some(_) => headings::apply(candidates, |id| examined.get(&id)?.heading),
@@ -72,23 +70,34 @@ impl Refinement {
         };
         mark_exact(candidates, &examined);
         candidate::sort(candidates);
-        let rerank = match &self.reranking {
+        let chunks = examined.into_iter().map(|(id, examined)| (id, examined.chunk)).collect();
+        Ok(Examined { chunks, parent_share })
+    }
+
+    /// Reranks the best candidates, and sorts all into their final order.
+    pub(crate) async fn rerank(
+        &self,
+        query: &str,
+        candidates: &mut [Candidate],
+        examined: &Examined,
+        documents: &Documents,
+    ) -> RerankOutcome {
+        let outcome = match &self.reranking {
             Reranking::Off => RerankOutcome::Off,
             Reranking::Unavailable => RerankOutcome::Failed,
             Reranking::Model(reranker, time_limit) => {
                 let count = candidates.len().min(reranker.profile().candidates);
                 let (best, _) = candidates.split_at_mut(count);
-                let passages = best.iter().map(|best| passage(best, &examined, documents)).collect();
+                let passages = best.iter().map(|best| passage(best, examined, documents)).collect();
                 rerank(&**reranker, *time_limit, query, best, passages).await
             }
         };
         candidate::sort(candidates);
-        let chunks = examined.into_iter().map(|(id, examined)| (id, examined.chunk)).collect();
-        Ok(Refined { chunks, parent_share, rerank })
+        outcome
     }
 
     /// Decodes and examines chunks, on a blocking thread because it analyses all of their text.
-    async fn examine(
+    async fn examine_texts(
         &self,
         candidates: &[Candidate],
         points: Vec<Option<Point>>,
@@ -149,12 +158,8 @@ fn mark_exact(candidates: &mut [Candidate], examined: &HashMap<PointId, Examined
 }
 
 /// The text of a candidate for the reranker: title, headings and text, as indexed.
-fn passage(
-    candidate: &Candidate,
-    examined: &HashMap<PointId, ExaminedChunk>,
-    documents: &Documents,
-) -> String {
+fn passage(candidate: &Candidate, examined: &Examined, documents: &Documents) -> String {
     let title = documents.get(&candidate.origin.doc_id).map_or("", |document| document.title.as_str());
-    let chunk = examined.get(&candidate.id).map(|examined| &examined.chunk);
+    let chunk = examined.chunks.get(&candidate.id);
     chunk.map(|chunk| indexed_chunk(title, chunk)).unwrap_or_default()
 }

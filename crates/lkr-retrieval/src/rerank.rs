@@ -7,6 +7,7 @@ use std::{
 
 use lkr_models::{Reranker, RerankerProfile};
 use tokio::time::timeout;
+use tracing::{Instrument, debug_span};
 
 use crate::{RerankReport, candidate::Candidate};
 
@@ -56,7 +57,8 @@ pub(crate) async fn rerank(
 ) -> RerankOutcome {
     let (model, count) = (reranker.profile().name.clone(), passages.len());
     let started = Instant::now();
-    let reason = match timeout(time_limit, reranker.rerank(query, &passages)).await {
+    let scoring = reranker.rerank(query, &passages).instrument(debug_span!("model.rerank", passages = count));
+    let reason = match timeout(time_limit, scoring).await {
         Ok(Ok(scores)) if is_valid(&scores, count) => {
             candidates.iter_mut().zip(scores).for_each(|(candidate, score)| candidate.reranked = Some(score));
             let ms = started.elapsed().as_secs_f64() * 1_000.0;

@@ -254,7 +254,7 @@ impl<T: Copy> PerLeg<T> {
 }
 
 impl LegKind {
-    /// Its name in responses: `dense` or `sparse`.
+    /// Its name in responses, metrics and logs: `dense` or `sparse`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

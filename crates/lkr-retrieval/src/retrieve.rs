@@ -9,7 +9,7 @@ use lkr_models::REFERENCE_SCALE;
 use lkr_vectors::{ErrorKind, Point, VectorStore};
 
 use crate::{
-    GroupBy, LegKind, Mode, Result, SearchOptions, SearchRequest,
+    GroupBy, LegKind, Mode, Result, SearchOptions, SearchRequest, SearchStage,
     candidate::Candidate,
     encoded_query::{DenseQuery, EncodedQuery},
     feedback,
@@ -17,9 +17,10 @@ use crate::{
     live::{self, Documents, Liveness},
     page::{dominant_document, page, shortlist},
     points,
+    profile::StageTimes,
     rank::{self, FusionParams, Ranked},
-    refine::{LITERAL_DEPTH, Refined, Refinement},
-    rerank::RerankOutcome,
+    refine::{Examined, LITERAL_DEPTH, Refinement},
+    rerank::{RerankOutcome, Reranking},
 };
 
 /// The most rounds of one search. A search starts another round if documents changed during one or if its candidates
@@ -61,6 +62,8 @@ pub(crate) struct PageContents {
 pub(crate) struct Stores<'a> {
     pub(crate) vectors: &'a dyn VectorStore,
     pub(crate) catalog: &'a Catalog,
+    /// Where the durations of the stages are noted.
+    pub(crate) times: &'a StageTimes,
 }
 
 /// Retrieves the results of `request`.
@@ -127,10 +130,17 @@ impl Round<'_> {
 
     /// Queries the legs, and ranks their live hits.
     async fn query_legs(&self, limits: &mut LegLimits) -> Result<Option<RankedHits>> {
-        let Stores { vectors, catalog } = self.stores;
+        let Stores { vectors, times, .. } = self.stores;
         let legs_query = LegsQuery { mode: self.request.mode, query: self.query, limits };
-        let queried = legs::query(vectors, &self.selection, [legs_query]).await;
-        let Some([mut legs]) = self.unless_switched(queried)? else { return Ok(None) };
+        let querying = legs::query(vectors, &self.selection, [legs_query]);
+        let queried = times.measure(SearchStage::Legs, querying).await;
+        let Some([legs]) = self.unless_switched(queried)? else { return Ok(None) };
+        times.measure(SearchStage::Fuse, self.rank_live(limits, legs)).await
+    }
+
+    /// Ranks the live hits of legs; `None` if another round is needed first.
+    async fn rank_live(&self, limits: &mut LegLimits, mut legs: Legs) -> Result<Option<RankedHits>> {
+        let catalog = self.stores.catalog;
         let liveness = live::retain_live(catalog, self.request, &mut legs).await?;
         // An excluded revision may have been published since; no revision of its document would be shown.
         let none_excluded = limits.excluded.is_empty();
@@ -148,7 +158,7 @@ impl Round<'_> {
     /// query moved towards the first results, and if one document dominates the page, the others are asked for. Returns
     /// false if the collections were switched.
     async fn query_chunks_again(&self, limits: &LegLimits, hits: &mut RankedHits) -> Result<bool> {
-        let Stores { vectors, catalog } = self.stores;
+        let Stores { vectors, times, .. } = self.stores;
         let moved = self.second_query(hits).await;
         let Some(moved) = self.unless_switched(moved)? else { return Ok(false) };
         let dominant = dominant(self.request, &hits.legs, &hits.ranked);
@@ -166,16 +176,23 @@ impl Round<'_> {
         let others_limits = LegLimits { hits: self.request.top_k, excluded };
         let moved = LegsQuery { mode: Mode::Flat, query: &moved_query, limits };
         let others = LegsQuery { query: &others_query, limits: &others_limits, ..moved };
-        let queried = legs::query(vectors, &self.selection, [moved, others]).await;
-        let Some(mut queried) = self.unless_switched(queried)? else { return Ok(false) };
+        let querying = legs::query(vectors, &self.selection, [moved, others]);
+        let queried = times.measure(SearchStage::Legs, querying).await;
+        let Some(queried) = self.unless_switched(queried)? else { return Ok(false) };
+        times.measure(SearchStage::Fuse, self.rank_again(hits, queried)).await?;
+        Ok(true)
+    }
+
+    /// Adds the live hits of a second batch, and ranks again.
+    async fn rank_again(&self, hits: &mut RankedHits, mut queried: [Legs; 2]) -> Result<()> {
         for legs in &mut queried {
-            hits.liveness.merge(live::retain_live(catalog, self.request, legs).await?);
+            hits.liveness.merge(live::retain_live(self.stores.catalog, self.request, legs).await?);
         }
         let [moved, others] = queried;
         hits.legs.replace(moved);
         hits.legs.merge(others);
         hits.ranked = rank::rank(&hits.legs, self.fusion_params());
-        Ok(true)
+        Ok(())
     }
 
     /// The query of the second round; `None` if that is off, there is no dense query, or there are no results.
@@ -191,16 +208,23 @@ impl Round<'_> {
     /// gone.
     async fn finish(&self, hits: RankedHits) -> Result<Retrieved> {
         let RankedHits { legs, liveness, mut ranked } = hits;
-        let (vectors, refinement, request) = (self.stores.vectors, self.refinement, self.request);
+        let Stores { vectors, times, .. } = self.stores;
+        let (refinement, request) = (self.refinement, self.request);
         let paging = (request.group_by, request.top_k);
         let literal = literal_candidates(refinement, &legs);
         let mut candidates = shortlist(&ranked.candidates, paging, refinement.depth(), &literal);
         let shortlisted = candidates.len();
-        let Refined { chunks, parent_share, rerank } =
-            refinement.apply(vectors, &request.query, &mut candidates, &liveness.documents).await?;
+        let examining = refinement.examine(vectors, &mut candidates, &liveness.documents);
+        let examined = times.measure(SearchStage::Read, examining).await?;
+        let reranking = refinement.rerank(&request.query, &mut candidates, &examined, &liveness.documents);
+        let rerank = match refinement.reranking {
+            Reranking::Off | Reranking::Unavailable => reranking.await,
+            Reranking::Model(..) => times.measure(SearchStage::Rerank, reranking).await,
+        };
+        let Examined { chunks, parent_share } = examined;
         ranked.scale_parents(parent_share);
         ranked.candidates = page(&candidates, request.group_by, request.top_k);
-        let contents = read_page(vectors, &ranked, chunks).await?;
+        let contents = times.measure(SearchStage::Read, read_page(vectors, &ranked, chunks)).await?;
         let consistent = candidates.len() == shortlisted && contents.is_complete();
         Ok(Retrieved { legs, ranked, documents: liveness.documents, contents, rerank, consistent })
     }

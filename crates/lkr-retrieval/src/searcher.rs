@@ -1,13 +1,14 @@
 use std::{sync::Arc, time::Instant};
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream::poll_fn};
 use lkr_catalog::Catalog;
 use lkr_models::{ChatModelSource, Embedder, EmbedderSource, RerankerSource};
 use lkr_vectors::VectorStore;
+use tracing::{Instrument, Span, debug_span, field};
 
 use crate::{
-    CacheKey, CacheStatus, Result, SearchCache, SearchOptions, SearchRequest, SearchResponse, SummaryPart,
-    SummaryStream,
+    CacheKey, CacheSize, CacheStatus, Mode, Result, SearchCache, SearchOptions, SearchProfile, SearchRequest,
+    SearchResponse, SearchStage, SummaryPart, SummaryStream,
     model_sources::ModelSources,
     pipeline::{Answer, NewAnswer, answer},
     searcher_state::SearcherState,
@@ -29,6 +30,8 @@ pub struct SearchOutcome {
     pub response: Arc<SearchResponse>,
     /// Whether it came from the cache.
     pub cache: CacheStatus,
+    /// Where the time went; `None` if the response came from the cache.
+    pub profile: Option<SearchProfile>,
 }
 
 /// A response whose summary follows as a stream.
@@ -38,6 +41,8 @@ pub struct StreamedSearch {
     pub response: Arc<SearchResponse>,
     /// Whether it came from the cache.
     pub cache: CacheStatus,
+    /// Where the time went; `None` if the response came from the cache.
+    pub profile: Option<SearchProfile>,
     /// The summary, if the request wants one.
     pub summary: Option<SummaryStream>,
 }
@@ -81,6 +86,12 @@ impl Searcher {
         self
     }
 
+    /// The size of its cache; `None` if the cache cannot tell.
+    #[must_use]
+    pub fn cache_size(&self) -> Option<CacheSize> {
+        self.state.cache_size()
+    }
+
     /// Answers a request. The future may be dropped at any await.
     ///
     /// A cached response is returned unchanged, its `took_ms` included. Responses that a temporary failure degraded are
@@ -90,14 +101,22 @@ impl Searcher {
     /// `Invalid` if the request is out of bounds, `Overloaded` if too many searches are running, and errors of the
     /// stores. A cache or a model that fails causes no error.
     pub async fn search(&self, request: &SearchRequest) -> Result<SearchOutcome> {
+        self.complete(request).instrument(span(request)).await
+    }
+
+    async fn complete(&self, request: &SearchRequest) -> Result<SearchOutcome> {
         let started = Instant::now();
-        let NewAnswer { mut response, key, summarizer, mut cacheable } = match self.answer(request).await? {
-            Answer::Cached(response) => return Ok(SearchOutcome { response, cache: CacheStatus::Hit }),
+        let answer = match self.answer(request).await? {
+            Answer::Cached(response) => {
+                return Ok(SearchOutcome { response, cache: CacheStatus::Hit, profile: None });
+            }
             Answer::New(answer) => *answer,
         };
+        let NewAnswer { mut response, key, summarizer, mut cacheable, mut profile } = answer;
         if let Some(summarizer) = summarizer {
             let results = Arc::new(response);
-            let summary = summarizer.summarize(&results, self.state.options.summary_timeout).await;
+            let summarizing = summarizer.summarize(&results, self.state.options.summary_timeout);
+            let summary = profile.measure(SearchStage::Summarize, summarizing).await;
             cacheable &= summary.cacheable;
             response = with_summary(results, &summary);
         }
@@ -106,7 +125,7 @@ impl Searcher {
         if cacheable {
             self.state.cache(&key, &response).await;
         }
-        Ok(SearchOutcome { response, cache: CacheStatus::Miss })
+        Ok(SearchOutcome { response, cache: CacheStatus::Miss, profile: Some(profile) })
     }
 
     /// Answers a request as soon as its results are complete; the summary follows as a stream. The parts together are
@@ -115,15 +134,21 @@ impl Searcher {
     /// # Errors
     /// Those of [`search`](Self::search).
     pub async fn search_stream(&self, request: &SearchRequest) -> Result<StreamedSearch> {
+        self.begin(request).instrument(span(request)).await
+    }
+
+    async fn begin(&self, request: &SearchRequest) -> Result<StreamedSearch> {
         let started = Instant::now();
-        let NewAnswer { mut response, key, summarizer, cacheable } = match self.answer(request).await? {
+        let answer = match self.answer(request).await? {
             Answer::Cached(cached) => {
                 let mut response = SearchResponse::clone(&cached);
                 let summary = response.summary.take().map(replay);
-                return Ok(StreamedSearch { response: Arc::new(response), cache: CacheStatus::Hit, summary });
+                let response = Arc::new(response);
+                return Ok(StreamedSearch { response, cache: CacheStatus::Hit, profile: None, summary });
             }
             Answer::New(answer) => *answer,
         };
+        let NewAnswer { mut response, key, summarizer, cacheable, profile } = answer;
         let warning = summarizer.as_ref().and_then(Summarizer::warning);
         response.warnings.extend(warning.map(str::to_owned));
         response.took_ms = elapsed_ms(started);
@@ -137,7 +162,7 @@ impl Searcher {
                 None
             }
         };
-        Ok(StreamedSearch { response, cache: CacheStatus::Miss, summary })
+        Ok(StreamedSearch { response, cache: CacheStatus::Miss, profile: Some(profile), summary })
     }
 
     /// The summary of a response as a stream. At its end the response is cached with its summary.
@@ -148,7 +173,10 @@ impl Searcher {
         key: CacheKey,
         cacheable: bool,
     ) -> SummaryStream {
-        let events = summarizer.stream(Arc::clone(&response), self.state.options.summary_timeout);
+        let mut events = summarizer.stream(Arc::clone(&response), self.state.options.summary_timeout);
+        // The stream is read after the search has ended, and still belongs to it.
+        let span = debug_span!("summarize");
+        let events = poll_fn(move |cx| span.in_scope(|| events.poll_next_unpin(cx)));
         let (state, key) = (Arc::clone(&self.state), Arc::new(key));
         let parts = events.then(move |event| {
             let (state, key, response) = (Arc::clone(&state), Arc::clone(&key), Arc::clone(&response));
@@ -169,8 +197,21 @@ impl Searcher {
     }
 
     async fn answer(&self, request: &SearchRequest) -> Result<Answer> {
-        answer(&self.state, &self.sources, ValidatedRequest::new(request)?).await
+        let answer = answer(&self.state, &self.sources, ValidatedRequest::new(request)?).await?;
+        Span::current().record("cached", matches!(answer, Answer::Cached(_)));
+        Ok(answer)
     }
+}
+
+/// The span of a search. It tells nothing of the query but its length.
+fn span(request: &SearchRequest) -> Span {
+    debug_span!(
+        "search",
+        layered = request.mode == Mode::Layered,
+        top_k = request.top_k,
+        query_chars = request.query.chars().count(),
+        cached = field::Empty
+    )
 }
 
 pub(crate) fn elapsed_ms(since: Instant) -> u64 {

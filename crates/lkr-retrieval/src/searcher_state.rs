@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::{CacheKey, Error, Result, SearchCache, SearchOptions, SearchResponse};
+use crate::{CacheKey, CacheSize, Error, Result, SearchCache, SearchOptions, SearchResponse};
 
 /// The shared state of a searcher.
 #[derive(Debug)]
@@ -38,6 +38,11 @@ impl SearcherState {
     ) -> Self {
         let permits = Semaphore::new(options.max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
         Self { vectors, catalog, options, cache, permits, cooldown: Mutex::default() }
+    }
+
+    /// The size of the cache; `None` if it cannot tell.
+    pub(crate) fn cache_size(&self) -> Option<CacheSize> {
+        self.cache.size()
     }
 
     /// The cached response for `key`; `None` if there is none or the cache failed.

@@ -6,6 +6,6 @@ mod load;
 mod show;
 mod values;
 
-pub use effective::{Config, ProcessRole, StateBackend, VectorsBackend};
+pub use effective::{Config, LogFormat, ProcessRole, StateBackend, VectorsBackend};
 pub use load::{ConfigSources, LoadedConfig, load};
 pub use show::show;

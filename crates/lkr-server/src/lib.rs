@@ -11,6 +11,7 @@ mod first_admin;
 mod http;
 mod listener;
 mod log_limiter;
+mod logging;
 mod memory;
 mod metrics;
 mod model_test;
@@ -25,7 +26,10 @@ mod routes;
 mod run;
 mod scored_search;
 mod secret_key;
+mod slow_searches;
 mod state;
+mod task_watch;
+mod traces;
 mod webhooks;
 mod wire;
 

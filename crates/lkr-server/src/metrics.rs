@@ -1,91 +1,156 @@
-//! Metrics in Prometheus' text format.
+//! Metrics in Prometheus' text format. docs/metrics.md lists them, and a test compares it with this module.
+
+mod gauges;
+mod kinds;
+mod process;
 
 use std::{sync::Arc, time::Duration};
 
-use lkr::ports::{
-    models::{CallObserver, ModelCall},
-    state::ContentionObserver,
+use lkr::{
+    SearchProfile,
+    ports::{
+        models::{CallObserver, ModelCall},
+        state::ContentionObserver,
+    },
 };
 use lkr_webhooks::DeliveryOutcome;
-use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
-};
+use prometheus::{Registry, TextEncoder};
 
 use crate::error::ApiError;
+use gauges::SnapshotGauges;
+pub(crate) use gauges::Snapshot;
+pub(crate) use kinds::{Counters, Durations};
+pub(crate) use process::ProcessStatus;
 
 /// The histogram buckets of request and search durations, in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 
-/// The histogram buckets of model calls, in seconds.
-const MODEL_BUCKETS: [f64; 11] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0];
+/// The histogram buckets of model calls and stages of ingestion, in seconds.
+const LONG_BUCKETS: [f64; 11] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0];
 
-/// The metrics. One that cannot be registered is omitted and logged.
+/// The metrics.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    requests: Option<IntCounterVec>,
-    durations: Option<HistogramVec>,
-    searches: Option<Histogram>,
-    cache: Option<IntCounterVec>,
-    deliveries: Option<IntCounterVec>,
-    contention: Option<IntCounterVec>,
-    queued: Option<IntGauge>,
-    model_calls: Option<IntCounterVec>,
-    model_tokens: Option<IntCounterVec>,
-    model_durations: Option<HistogramVec>,
+    requests: Counters,
+    request_durations: Durations,
+    searches: Durations,
+    search_cache: Counters,
+    search_stages: Durations,
+    leg_candidates: Counters,
+    slow_searches: Counters,
+    deliveries: Counters,
+    contention: Counters,
+    model_calls: Counters,
+    model_tokens: Counters,
+    model_durations: Durations,
+    /// Attempts of tasks.
+    pub(crate) task_attempts: Counters,
+    /// The stages of ingestion.
+    pub(crate) task_stages: Durations,
+    /// The time from the acceptance of a task to its end.
+    pub(crate) task_completions: Durations,
+    /// Spans of traces.
+    pub(crate) trace_spans: Counters,
+    snapshot: SnapshotGauges,
 }
 
 /// Counts the calls of models of one purpose.
 #[derive(Debug)]
 struct CallCounter {
     purpose: &'static str,
-    calls: Option<IntCounterVec>,
-    tokens: Option<IntCounterVec>,
-    durations: Option<HistogramVec>,
+    calls: Counters,
+    tokens: Counters,
+    durations: Durations,
 }
 
 impl Metrics {
     pub(crate) fn new() -> Self {
         let registry = Registry::new();
-        let durations =
-            HistogramOpts::new("lkr_http_request_duration_seconds", "Time until the response, by route")
-                .buckets(BUCKETS.to_vec());
-        let searches =
-            HistogramOpts::new("lkr_search_duration_seconds", "Time of searches that missed the cache")
-                .buckets(BUCKETS.to_vec());
-        let requests = Opts::new("lkr_http_requests_total", "Requests by method, route and status");
-        let cache = Opts::new("lkr_search_cache_total", "Searches by cache hit or miss");
-        let deliveries = Opts::new("lkr_webhook_deliveries_total", "Webhook deliveries by outcome");
-        let contention = Opts::new(
-            "lkr_conflict_retries_exhausted_total",
-            "Operations that gave up because other writers changed their records during every attempt",
-        );
-        let calls =
-            Opts::new("lkr_model_calls_total", "Calls of remote models by outcome, each attempt counted");
-        let tokens = Opts::new(
-            "lkr_model_tokens_total",
-            "Tokens of remote model calls: counted by the provider, estimated for embedding models",
-        );
-        let model_durations =
-            HistogramOpts::new("lkr_model_call_duration_seconds", "Time of remote model calls")
-                .buckets(MODEL_BUCKETS.to_vec());
+        let counters = |name, help, labels: &[&str]| Counters::register(&registry, name, help, labels);
+        let durations = |name, help, labels: &[&str], buckets: &[f64]| {
+            Durations::register(&registry, name, help, labels, buckets)
+        };
         Self {
-            model_calls: register(&registry, IntCounterVec::new(calls, &["purpose", "operation", "outcome"])),
-            model_tokens: register(&registry, IntCounterVec::new(tokens, &["purpose", "side"])),
-            model_durations: register(
-                &registry,
-                HistogramVec::new(model_durations, &["purpose", "operation"]),
+            requests: counters(
+                "lkr_http_requests_total",
+                "Requests by method, route and status",
+                &["method", "route", "status"],
             ),
-            requests: register(&registry, IntCounterVec::new(requests, &["method", "route", "status"])),
-            durations: register(&registry, HistogramVec::new(durations, &["route"])),
-            searches: register(&registry, Histogram::with_opts(searches)),
-            cache: register(&registry, IntCounterVec::new(cache, &["cache"])),
-            deliveries: register(&registry, IntCounterVec::new(deliveries, &["outcome"])),
-            contention: register(&registry, IntCounterVec::new(contention, &["operation"])),
-            queued: register(
-                &registry,
-                IntGauge::new("lkr_ingest_queue_tasks", "Tasks that are pending or running"),
+            request_durations: durations(
+                "lkr_http_request_duration_seconds",
+                "Time until the response, by route",
+                &["route"],
+                &BUCKETS,
             ),
+            searches: durations(
+                "lkr_search_duration_seconds",
+                "Time of searches that missed the cache",
+                &[],
+                &BUCKETS,
+            ),
+            search_cache: counters("lkr_search_cache_total", "Searches by cache hit or miss", &["cache"]),
+            search_stages: durations(
+                "lkr_search_stage_duration_seconds",
+                "Time of the stages of searches that missed the cache",
+                &["stage"],
+                &BUCKETS,
+            ),
+            leg_candidates: counters(
+                "lkr_search_leg_candidates_total",
+                "Candidates that the legs of searches listed",
+                &["layer", "kind"],
+            ),
+            slow_searches: counters(
+                "lkr_slow_searches_total",
+                "Searches that took longer than LKR_SLOW_SEARCH_MS",
+                &[],
+            ),
+            deliveries: counters("lkr_webhook_deliveries_total", "Webhook deliveries by outcome", &["outcome"]),
+            contention: counters(
+                "lkr_conflict_retries_exhausted_total",
+                "Operations that gave up because other writers changed their records during every attempt",
+                &["operation"],
+            ),
+            model_calls: counters(
+                "lkr_model_calls_total",
+                "Calls of remote models by outcome, each attempt counted",
+                &["purpose", "operation", "outcome"],
+            ),
+            model_tokens: counters(
+                "lkr_model_tokens_total",
+                "Tokens of remote model calls: counted by the provider, estimated for embedding models and rerankers",
+                &["purpose", "side"],
+            ),
+            model_durations: durations(
+                "lkr_model_call_duration_seconds",
+                "Time of remote model calls",
+                &["purpose", "operation"],
+                &LONG_BUCKETS,
+            ),
+            task_attempts: counters(
+                "lkr_ingest_attempts_total",
+                "Attempts of tasks by kind and outcome",
+                &["kind", "outcome"],
+            ),
+            task_stages: durations(
+                "lkr_ingest_stage_duration_seconds",
+                "Time of the stages of tasks",
+                &["stage"],
+                &LONG_BUCKETS,
+            ),
+            task_completions: durations(
+                "lkr_ingest_completion_seconds",
+                "Time from the acceptance of a task until it is done",
+                &["kind"],
+                &LONG_BUCKETS,
+            ),
+            trace_spans: counters(
+                "lkr_trace_spans_total",
+                "Spans of traces by outcome",
+                &["outcome"],
+            ),
+            snapshot: SnapshotGauges::register(&registry),
             registry,
         }
     }
@@ -94,42 +159,47 @@ impl Metrics {
     pub(crate) fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
         let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
         let method = usual.into_iter().find(|usual| *usual == method).unwrap_or("other");
-        if let Some(requests) = &self.requests {
-            requests.with_label_values(&[method, route, &status.to_string()]).inc();
+        self.requests.increase(&[method, route, &status.to_string()]);
+        self.request_durations.observe(&[route], took);
+    }
+
+    /// Counts a search that the cache answered.
+    pub(crate) fn search_hit(&self) {
+        self.search_cache.increase(&["hit"]);
+    }
+
+    /// Counts a search that the cache did not answer.
+    pub(crate) fn search_miss(&self, took: Duration, profile: &SearchProfile) {
+        self.search_cache.increase(&["miss"]);
+        self.searches.observe(&[], took);
+        self.search_profile(profile);
+    }
+
+    /// Adds the stages and legs of a search.
+    pub(crate) fn search_profile(&self, profile: &SearchProfile) {
+        for time in &profile.stages {
+            self.search_stages.observe(&[time.stage.name()], time.took);
         }
-        if let Some(durations) = &self.durations {
-            durations.with_label_values(&[route]).observe(took.as_secs_f64());
+        for leg in &profile.legs {
+            self.leg_candidates.add(&[leg.layer.name(), leg.kind.name()], leg.candidates as f64);
         }
     }
 
-    /// Counts a search.
-    pub(crate) fn search(&self, hit: bool, took: Duration) {
-        if let Some(cache) = &self.cache {
-            cache.with_label_values(&[if hit { "hit" } else { "miss" }]).inc();
-        }
-        if let (Some(searches), false) = (&self.searches, hit) {
-            searches.observe(took.as_secs_f64());
-        }
+    /// Counts a slow search.
+    pub(crate) fn slow_search(&self) {
+        self.slow_searches.increase(&[]);
     }
 
     /// Counts webhook deliveries and their attempts by outcome.
     pub(crate) fn deliveries(&self) -> Arc<dyn Fn(DeliveryOutcome) + Send + Sync> {
         let deliveries = self.deliveries.clone();
-        Arc::new(move |outcome| {
-            if let Some(deliveries) = &deliveries {
-                deliveries.with_label_values(&[outcome.name()]).inc();
-            }
-        })
+        Arc::new(move |outcome| deliveries.increase(&[outcome.name()]))
     }
 
     /// Counts operations that gave up because of contention.
     pub(crate) fn contention(&self) -> ContentionObserver {
         let contention = self.contention.clone();
-        ContentionObserver::new(move |operation| {
-            if let Some(contention) = &contention {
-                contention.with_label_values(&[operation]).inc();
-            }
-        })
+        ContentionObserver::new(move |operation| contention.increase(&[operation]))
     }
 
     /// Counts the calls of models of a purpose.
@@ -142,15 +212,9 @@ impl Metrics {
         })
     }
 
-    /// Sets the number of tasks that are pending or running.
-    pub(crate) fn queued(&self, tasks: u64) {
-        if let Some(queued) = &self.queued {
-            queued.set(i64::try_from(tasks).unwrap_or(i64::MAX));
-        }
-    }
-
-    /// All metrics as text.
-    pub(crate) fn text(&self) -> Result<String, ApiError> {
+    /// All metrics as text, with the state of the service at this moment.
+    pub(crate) fn text(&self, snapshot: &Snapshot) -> Result<String, ApiError> {
+        self.snapshot.set(snapshot);
         let mut text = String::new();
         TextEncoder::new()
             .encode_utf8(&self.registry.gather(), &mut text)
@@ -162,26 +226,12 @@ impl Metrics {
 impl CallObserver for CallCounter {
     fn ended(&self, call: &ModelCall) {
         let operation = call.operation.name();
-        if let Some(calls) = &self.calls {
-            calls.with_label_values(&[self.purpose, operation, call.outcome.name()]).inc();
-        }
-        if let Some(tokens) = &self.tokens {
-            tokens.with_label_values(&[self.purpose, "prompt"]).inc_by(call.usage.prompt);
-            tokens.with_label_values(&[self.purpose, "answer"]).inc_by(call.usage.answer);
-        }
-        if let Some(durations) = &self.durations {
-            durations.with_label_values(&[self.purpose, operation]).observe(call.took.as_secs_f64());
-        }
+        self.calls.increase(&[self.purpose, operation, call.outcome.name()]);
+        self.tokens.add(&[self.purpose, "prompt"], call.usage.prompt as f64);
+        self.tokens.add(&[self.purpose, "answer"], call.usage.answer as f64);
+        self.durations.observe(&[self.purpose, operation], call.took);
     }
 }
 
-fn register<T: prometheus::core::Collector + Clone + 'static>(
-    registry: &Registry,
-    metric: prometheus::Result<T>,
-) -> Option<T> {
-    let registered = metric.and_then(|metric| {
-        registry.register(Box::new(metric.clone()))?;
-        Ok(metric)
-    });
-    registered.inspect_err(|error| tracing::error!(%error, "cannot register a metric; it is omitted")).ok()
-}
+#[cfg(test)]
+mod tests;

@@ -51,7 +51,7 @@ pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Ser
     }
     let files = file_reader::open_reader(config, tools)?;
     let outgoing = tokio::task::spawn_blocking(move || Outgoing::new(policy)).await??;
-    rerankers.follow(&settings, outgoing.clone());
+    rerankers.follow(&settings, outgoing.clone(), app.call_observer("rerank"));
     chat_models.follow(&settings, outgoing.clone(), |purpose| app.call_observer(purpose));
     let webhooks = open_webhooks(kb.state(), key, outgoing.clone(), outbox, app).await?;
     let embedder_reconciler = EmbedderReconciler::follow(
@@ -93,6 +93,7 @@ async fn open_knowledge_base(config: &Config, app: &AppState, late: LateBound<'_
     options.outbox = Some(Arc::new(outbox.clone()));
     options.deletion = Some(Arc::new(deletions.clone()));
     options.contention = Some(app.contention_observer());
+    options.observer = Some(app.task_observer());
     KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
         lkr::ErrorKind::Conflict => {
             let folder = config.data_dir.display();

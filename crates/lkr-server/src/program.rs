@@ -2,20 +2,19 @@
 
 use std::{
     ffi::OsString,
-    io::{IsTerminal as _, Write as _},
+    io::Write as _,
     process::ExitCode,
     time::Duration,
 };
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use crate::{
     config::{ConfigSources, LoadedConfig, load, show},
     file_reader::PARSE_WORKER,
     first_admin,
-    log_limiter::LogLimiter,
+    logging::{StartedLogging, start_logging},
     memory,
     run::run,
 };
@@ -49,7 +48,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
 fn start(arguments: Vec<OsString>) -> Result<()> {
     let LoadedConfig { config, warnings, check_only, reset_admin, print } =
         load(&ConfigSources::of_process(arguments))?;
-    let log_limiter = start_logging();
+    let StartedLogging { limiter, spans } = start_logging(&config);
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -63,10 +62,10 @@ fn start(arguments: Vec<OsString>) -> Result<()> {
         return std::io::stdout().write_all(text.as_bytes()).context("cannot print");
     }
     let served = runtime.block_on(async {
-        tokio::spawn(log_limiter.report());
+        tokio::spawn(limiter.report());
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        run(config, async move {
+        run(config, spans, async move {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
@@ -77,17 +76,6 @@ fn start(arguments: Vec<OsString>) -> Result<()> {
     // Blocking work may still run; nothing waits for its result.
     runtime.shutdown_timeout(BLOCKING_GRACE_PERIOD);
     served
-}
-
-/// Logs to stderr at the level that `RUST_LOG` names, `info` by default. Returns the limiter of repeated lines.
-fn start_logging() -> LogLimiter {
-    let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new("info,actix_http=off,actix_server=warn"));
-    let colours = std::io::stderr().is_terminal();
-    let limiter = LogLimiter::default();
-    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
-    tracing_subscriber::registry().with(lines.with_filter(limiter.clone()).with_filter(filter)).init();
-    limiter
 }
 
 /// An error and its causes in one line. A cause that an outer message already names is not repeated.

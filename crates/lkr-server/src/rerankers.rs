@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use lkr::ports::{
     Reranker, RerankerSource,
-    models::{Error, ErrorKind, Result},
+    models::{CallObserver, Error, ErrorKind, Instrumented, Result},
 };
 use lkr_models_remote::HttpReranker;
 use lkr_outgoing::Outgoing;
@@ -20,11 +20,15 @@ pub struct Rerankers(Arc<OnceLock<Derived<CachedReranker>>>);
 type CachedReranker = CachedResult<Option<Arc<dyn Reranker>>>;
 
 impl Rerankers {
-    /// Follows `settings`: builds the reranker that they name, with calls through `outgoing`. A second call changes
-    /// nothing.
-    pub fn follow(&self, settings: &Settings, outgoing: Outgoing) {
+    /// Follows `settings`: builds the reranker that they name, with calls through `outgoing` and counted by `observer`. A
+    /// second call changes nothing.
+    pub fn follow(&self, settings: &Settings, outgoing: Outgoing, observer: Arc<dyn CallObserver>) {
         let build = move |settings: &RuntimeSettings| -> CachedReranker {
-            cacheable(remote(&settings.models.rerank, &outgoing).transpose())
+            let counted = |reranker| {
+                Arc::new(Instrumented::new(reranker, Arc::clone(&observer))) as Arc<dyn Reranker>
+            };
+            let reranker = remote(&settings.models.rerank, &outgoing);
+            cacheable(reranker.map(|reranker| reranker.map(counted)).transpose())
         };
         if self.0.set(settings.derive(build)).is_err() {
             tracing::error!("rerankers follow settings already; the second call is ignored");

@@ -12,6 +12,7 @@ use crate::{
     listener::serve,
     open::open_services,
     state::{AppOptions, AppState},
+    traces::{ExporterOptions, SpanReceiver, start_exporter},
 };
 
 /// How long requests in flight may take after a stop.
@@ -29,13 +30,20 @@ const FLUSH_GRACE_PERIOD: Duration = Duration::from_millis(200);
 /// How often the number of requests in flight is read after a stop.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Runs the server until `stop` completes.
+/// How long sending the last spans of traces may take after a stop.
+const TRACE_GRACE_PERIOD: Duration = Duration::from_secs(3);
+
+/// Runs the server until `stop` completes. `spans` are sent to the collector of the configuration.
 ///
 /// It listens at once and refuses requests until the stores are open.
 ///
 /// # Errors
 /// What prevents a start: an address or a data folder in use, or a store or model that cannot be opened.
-pub(crate) async fn run(config: Config, stop: impl Future<Output = ()>) -> Result<()> {
+pub(crate) async fn run(
+    config: Config,
+    spans: Option<SpanReceiver>,
+    stop: impl Future<Output = ()>,
+) -> Result<()> {
     let state = Data::new(AppState::new(AppOptions {
         require_login_for_reads: config.require_login_for_reads,
         initial_password_file: Some(first_admin::password_file(&config.data_dir)),
@@ -44,6 +52,7 @@ pub(crate) async fn run(config: Config, stop: impl Future<Output = ()>) -> Resul
         cors_origins: config.cors_origins.clone(),
         upload_extensions: config.upload_allowed_extensions.clone(),
         upload_max_bytes: config.upload_max_size_mb.saturating_mul(1024 * 1024),
+        slow_search: Some(Duration::from_millis(config.slow_search_ms)).filter(|limit| !limit.is_zero()),
     }));
     let (handle, addresses) = serve(&config.listen, &state, REQUEST_GRACE_PERIOD)?;
     tokio::pin!(stop);
@@ -61,6 +70,11 @@ pub(crate) async fn run(config: Config, stop: impl Future<Output = ()>) -> Resul
             return Err(error);
         }
     };
+    let exporter = spans.zip(config.otlp_endpoint.clone()).map(|(spans, endpoint)| {
+        let outgoing = services.outgoing.clone();
+        let counters = state.metrics.trace_spans.clone();
+        start_exporter(spans, ExporterOptions { endpoint, outgoing, counters })
+    });
     let deliverer = services.webhooks.start();
     state.open(services.clone());
     for address in addresses {
@@ -71,6 +85,9 @@ pub(crate) async fn run(config: Config, stop: impl Future<Output = ()>) -> Resul
     drain(&state, &handle).await;
     services.kb.shutdown(TASK_GRACE_PERIOD).await;
     deliverer.shutdown(DELIVERY_GRACE_PERIOD).await;
+    if let Some(exporter) = exporter {
+        exporter.shutdown(TRACE_GRACE_PERIOD).await;
+    }
     Ok(())
 }
 

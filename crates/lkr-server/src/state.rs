@@ -6,13 +6,14 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use ipnet::IpNet;
 use lkr::{
     KnowledgeBase,
     files::FileReader,
-    ports::{models::CallObserver, state::ContentionObserver},
+    ports::{ingest::TaskObserver, models::CallObserver, state::ContentionObserver},
 };
 use lkr_auth::Auth;
 use lkr_outgoing::Outgoing;
@@ -26,6 +27,7 @@ use crate::{
     error::{ApiError, ErrorCode},
     http::{self, BODY_LIMITS, ClientQuota, InFlight, QuotaLimits, ResponseMemory, Rights, in_spaces},
     metrics::Metrics,
+    task_watch::TaskWatch,
 };
 
 /// The memory that large responses may take together until they are sent.
@@ -96,6 +98,8 @@ pub struct AppOptions {
     pub upload_extensions: Vec<String>,
     /// The largest file that may be uploaded, in bytes.
     pub upload_max_bytes: u64,
+    /// Searches that take longer are logged; `None` for none.
+    pub slow_search: Option<Duration>,
 }
 
 /// What all requests share: the options, and the services once they are open.
@@ -147,10 +151,16 @@ impl AppState {
         self.stopping.store(true, Ordering::SeqCst);
     }
 
-    /// Counts the model calls of a purpose: embed, summarize or classify.
+    /// Counts the model calls of a purpose: embed, rerank, summarize or classify.
     #[must_use]
     pub fn call_observer(&self, purpose: &'static str) -> Arc<dyn CallObserver> {
         self.metrics.model_calls(purpose)
+    }
+
+    /// Counts and traces tasks.
+    #[must_use]
+    pub fn task_observer(&self) -> Arc<dyn TaskObserver> {
+        Arc::new(TaskWatch::new(&self.metrics))
     }
 
     /// Counts operations that gave up because of contention.

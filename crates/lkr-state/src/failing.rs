@@ -151,6 +151,11 @@ impl TaskQueue for FailingQueue {
         self.inner.len().await
     }
 
+    async fn oldest(&self) -> Result<Option<TaskId>> {
+        inject_fault(&self.fault, "oldest")?;
+        self.inner.oldest().await
+    }
+
     async fn health(&self) -> Result<()> {
         inject_fault(&self.fault, "health")?;
         self.inner.health().await

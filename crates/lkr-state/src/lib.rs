@@ -11,6 +11,7 @@ mod memory;
 mod queue;
 mod retry_on_conflict;
 mod store;
+mod traced;
 
 pub use error::{Error, ErrorKind, Result};
 #[cfg(any(test, feature = "conformance"))]
@@ -23,3 +24,4 @@ pub use retry_on_conflict::{
     ConflictError, ContentionObserver, MAX_ATTEMPTS, ObservedState, contention_reason, retry_on_conflict,
 };
 pub use store::{Expect, Key, Op, Record, ScanOrder, StateStore, StateStoreExt, Write};
+pub use traced::TracedState;

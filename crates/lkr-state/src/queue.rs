@@ -57,6 +57,12 @@ pub trait TaskQueue: Debug + Send + Sync + 'static {
     /// The number of tasks that are queued or claimed.
     async fn len(&self) -> Result<u64>;
 
+    /// The task with the smallest id that is queued or claimed: the one that was accepted first, because ids begin with
+    /// their time. `None` for an empty queue, and for one that cannot tell without reading all of it.
+    async fn oldest(&self) -> Result<Option<TaskId>> {
+        Ok(None)
+    }
+
     /// Whether the queue is reachable.
     async fn health(&self) -> Result<()>;
 }

@@ -167,6 +167,15 @@ impl TaskQueue for LmdbQueue {
         self.read("len", |kb, txn| Ok(kb.tables.tasks.len(txn)?)).await
     }
 
+    async fn oldest(&self) -> Result<Option<TaskId>> {
+        let first = self.read("oldest", |kb, txn| {
+            let first = kb.tables.tasks.first(txn)?;
+            let id = first.map(|(task, _)| task.try_into());
+            id.transpose().map_err(|_| damaged(|| "the id of a queued task".to_owned()))
+        });
+        Ok(first.await?.map(TaskId::from_bytes))
+    }
+
     async fn health(&self) -> Result<()> {
         StoreShared::health(&self.shared).await.map_err(|failure| failure.into_state("health"))
     }

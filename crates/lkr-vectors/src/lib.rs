@@ -10,6 +10,7 @@ mod memory;
 mod point;
 mod store;
 mod tags;
+mod traced;
 
 pub use error::{Error, ErrorKind, Result};
 #[cfg(any(test, feature = "conformance"))]
@@ -19,3 +20,4 @@ pub use memory::MemoryVectors;
 pub use point::{Collection, CollectionSpec, DenseSpec, Hit, Point, PointOrigin, SPACE_TAG, is_in_scope};
 pub use store::{Include, Page, Query, QueryVector, ScrollCursor, VectorStore};
 pub use tags::Tags;
+pub use traced::TracedVectors;

@@ -5,14 +5,14 @@ use std::{
 
 use lkr_catalog::{Catalog, Originals, Outbox, Texts};
 use lkr_domain::{Clock, SystemClock};
-use lkr_ingest::{DeletionPolicy, IngestOptions, Ingestor, Ports, ReembedTrigger};
+use lkr_ingest::{DeletionPolicy, IngestOptions, Ingestor, Ports, ReembedTrigger, TaskObserver};
 use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
 use lkr_parsers::{Markdown, Parser};
 use lkr_retrieval::{MemoryCache, SearchCache, SearchOptions, Searcher};
 use lkr_spaces::Spaces;
-use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
+use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue, TracedState};
 use lkr_taxonomy::{ChatClassifier, Classifier, Taxonomy};
-use lkr_vectors::{MemoryVectors, VectorStore};
+use lkr_vectors::{MemoryVectors, TracedVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 
 use crate::{
@@ -38,6 +38,7 @@ pub struct Builder {
     cache: Option<Arc<dyn SearchCache>>,
     outbox: Option<Arc<dyn Outbox>>,
     deletion: Option<Arc<dyn DeletionPolicy>>,
+    observer: Option<Arc<dyn TaskObserver>>,
     clock: Option<Arc<dyn Clock>>,
     ingest: IngestOptions,
     search: SearchOptions,
@@ -163,6 +164,13 @@ impl Builder {
         self
     }
 
+    /// Receives what happens to tasks, to count and trace it; none by default.
+    #[must_use]
+    pub fn task_observer(mut self, observer: Arc<dyn TaskObserver>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
     /// Where the times and ids of documents, tasks and spaces come from; the clock of the system by default. It must not be
     /// ahead of that, because stored texts have its timestamps.
     #[must_use]
@@ -223,9 +231,11 @@ impl Builder {
         Ok(KnowledgeBase { shared: Arc::new(shared) })
     }
 
-    /// The given stores, and in-memory ones for the others.
+    /// The given stores, and in-memory ones for the others. Their operations run in spans.
     fn stores(&self) -> Stores {
         let state = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::default()));
+        let state: Arc<dyn StateStore> = Arc::new(TracedState::new(state));
+        let vectors = self.vectors.clone().unwrap_or_else(|| Arc::new(MemoryVectors::default()));
         let blobs = self.blobs.clone().unwrap_or_else(|| Arc::new(InMemory::new()));
         let clock = self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
         let catalog = Catalog::new(Arc::clone(&state)).with_clock(Arc::clone(&clock));
@@ -234,7 +244,7 @@ impl Builder {
             None => catalog,
         };
         Stores {
-            vectors: self.vectors.clone().unwrap_or_else(|| Arc::new(MemoryVectors::default())),
+            vectors: Arc::new(TracedVectors::new(vectors)),
             spaces: Spaces::new(Arc::clone(&state)).with_clock(clock),
             state,
             queue: self.queue.clone().unwrap_or_else(|| Arc::new(MemoryQueue::default())),
@@ -286,6 +296,7 @@ impl Builder {
             evaluator: Some(Arc::new(evaluator)),
             deletion: self.deletion.clone(),
             spaces: Some(Arc::new(StoredSpaces(stores.spaces.clone()))),
+            observer: self.observer.clone(),
         };
         let ingestor = Ingestor::open(ports, self.ingest.clone()).await.during("open knowledge base")?;
         if !self.defer_embedder {

@@ -137,6 +137,7 @@ async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {
         evaluator: None,
         deletion: None,
         spaces: None,
+        observer: None,
     };
     Ingestor::open_to_accept(ports, IngestOptions::default()).await.during("open knowledge base")
 }

@@ -17,9 +17,7 @@ use lkr_state::{StateStore, TaskQueue, Write};
 use lkr_taxonomy::Taxonomy;
 use lkr_vectors::VectorStore;
 
-use crate::{
-    Builder, EmbeddingStatus, Error, ErrorKind, Health, Result, embedders::Embedders, error::During,
-};
+use crate::{Builder, Error, ErrorKind, Result, embedders::Embedders, error::During};
 
 /// A knowledge base: documents can be added, changed, deleted and searched. Cheap to clone; clones share all state.
 #[derive(Debug, Clone)]
@@ -172,35 +170,6 @@ impl KnowledgeBase {
     /// Searches, and returns the results as soon as they are known; the summary follows as a stream.
     pub async fn search_stream(&self, request: &SearchRequest) -> Result<StreamedSearch> {
         self.shared.searcher.search_stream(request).await.during("search")
-    }
-
-    /// The number of tasks that wait or are being processed.
-    pub async fn queued_tasks(&self) -> Result<u64> {
-        self.shared.queue.len().await.map_err(lkr_ingest::Error::from).during("count tasks")
-    }
-
-    /// Checks the health of each part.
-    pub async fn health(&self) -> Health {
-        Health {
-            vectors: self.shared.vectors.health().await.map_err(|error| error.to_string()),
-            state: self.shared.state.health().await.map_err(|error| error.to_string()),
-            queue: self.shared.queue.health().await.map_err(|error| error.to_string()),
-            blobs: self.shared.texts.health().await.map_err(|error| error.to_string()),
-            embedder: self.embedder_health().await,
-        }
-    }
-
-    async fn embedder_health(&self) -> Result<(), String> {
-        let EmbeddingStatus { target, live_is_available, .. } =
-            self.embedding().await.map_err(|error| error.to_string())?;
-        match (live_is_available, target) {
-            (true, _) => Ok(()),
-            (false, None) => Err("no embedding model: keyword search only".to_owned()),
-            (false, Some(target)) => {
-                let name = &target.profile().name;
-                Err(format!("keyword search only until all documents are embedded with {name}"))
-            }
-        }
     }
 
     /// The state store, for records that a program keeps beside the documents.

@@ -33,7 +33,7 @@ pub use embedders::EmbeddingStatus;
 pub use error::{Error, ErrorKind, Result};
 #[cfg(feature = "lmdb")]
 pub use folders::Folders;
-pub use health::Health;
+pub use health::{Health, PartHealth, QueueStatus};
 pub use kb::KnowledgeBase;
 pub use lkr_catalog::{
     Catalog, DeleteResult, DocumentResult, Duplicate, EvaluateResult, ExtractedText, FailureReason,
@@ -46,14 +46,15 @@ pub use lkr_domain::*;
 /// Ranking measures and gold sets.
 pub use lkr_eval as evaluation;
 pub use lkr_ingest::{
-    BulkDelete, DocumentChange, IngestOptions, NewFile, OnReplace, Submission, Upsert, drop_reserved,
+    BulkDelete, DocumentChange, IngestOptions, NewFile, OnReplace, Submission, Upsert, WorkerStatus,
+    drop_reserved,
 };
 /// Search requests and responses.
 pub use lkr_retrieval as retrieval;
 pub use lkr_retrieval::{
-    CacheStatus, ContextPassage, ContextRequest, ContextResponse, Fusion, GroupBy, MemoryCache, Mode,
-    SearchCache, SearchFilters, SearchOptions, SearchOutcome, SearchRequest, SearchResponse, SearchResult,
-    StreamedSearch,
+    CacheSize, CacheStatus, ContextPassage, ContextRequest, ContextResponse, Fusion, GroupBy, MemoryCache,
+    Mode, SearchCache, SearchFilters, SearchOptions, SearchOutcome, SearchProfile, SearchRequest,
+    SearchResponse, SearchResult, SearchStage, StreamedSearch,
 };
 pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
 

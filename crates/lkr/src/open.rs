@@ -6,7 +6,7 @@ use std::{
 };
 
 use lkr_catalog::{Originals, Outbox};
-use lkr_ingest::DeletionPolicy;
+use lkr_ingest::{DeletionPolicy, TaskObserver};
 use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
 use lkr_state::{ContentionObserver, ObservedState, StateStore};
 use lkr_store_lmdb::{LmdbOptions, LmdbState, LmdbStore};
@@ -46,6 +46,8 @@ pub struct OpenOptions {
     pub outbox: Option<Arc<dyn Outbox>>,
     /// The rights of tasks that delete documents; by default they may delete everything.
     pub deletion: Option<Arc<dyn DeletionPolicy>>,
+    /// Receives what happens to tasks, to count and trace it.
+    pub observer: Option<Arc<dyn TaskObserver>>,
     /// Called for each operation that gave up because other writers kept changing its records.
     pub contention: Option<ContentionObserver>,
     /// The options of ingestion.
@@ -70,6 +72,7 @@ impl OpenOptions {
             taxonomy: Taxonomy::built_in(),
             outbox: None,
             deletion: None,
+            observer: None,
             contention: None,
             ingest: IngestOptions::default(),
             search: SearchOptions::default(),
@@ -120,6 +123,7 @@ impl KnowledgeBase {
         let builder = set_if_some(builder, options.rerankers, Builder::reranker_source);
         let builder = set_if_some(builder, options.chat_models, Builder::chat_models);
         let builder = set_if_some(builder, options.deletion, Builder::deletion_policy);
+        let builder = set_if_some(builder, options.observer, Builder::task_observer);
         set_if_some(builder, options.outbox, Builder::outbox).build().await
     }
 }

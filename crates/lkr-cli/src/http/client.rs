@@ -128,6 +128,14 @@ impl Client {
         Ok(())
     }
 
+    /// The body of the response of a path that is not below `/api/v1`, whatever its status.
+    pub(crate) fn page(&self, path: &str) -> Result<String> {
+        let url = format!("{}{path}", self.base);
+        let context = || format!("GET {url}");
+        let mut response = self.agent.get(&url).call().with_context(context)?;
+        response.body_mut().with_config().limit(MAX_RESPONSE_BYTES).read_to_string().with_context(context)
+    }
+
     /// Sends a request without a body.
     fn send(&self, method: &str, url: &str, request: RequestBuilder<WithoutBody>) -> Result<ApiResponse> {
         let request = self.authorized(request);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::http::Client;
 
 /// The default address of a server.
-const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
+pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
 
 /// The server and the account.
 #[derive(Debug, clap::Args)]

@@ -54,6 +54,8 @@ fn runner() -> Arc<Runner<OrderedJobs>> {
         gc,
         options: IngestOptions::default(),
         idle: watch::Sender::new(0),
+        busy: Arc::default(),
+        observer: None,
         jobs: OrderedJobs { texts, budget: TextBudget::new(2 << 20), begun: Mutex::default() },
     })
 }

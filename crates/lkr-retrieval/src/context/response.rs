@@ -1,5 +1,7 @@
 use lkr_domain::{DocId, PointId};
 
+use crate::SearchProfile;
+
 /// Passages of documents as one text for a prompt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ContextResponse {
@@ -16,6 +18,8 @@ pub struct ContextResponse {
     pub warnings: Vec<String>,
     /// The duration in milliseconds.
     pub took_ms: u64,
+    /// Where the time went.
+    pub profile: SearchProfile,
 }
 
 /// A contiguous part of a document.

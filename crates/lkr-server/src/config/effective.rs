@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ipnet::IpNet;
+use lkr_outgoing::Policy;
 
 /// The effective configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,12 @@ pub struct Config {
     pub auth_register_enabled: bool,
     /// The file of categories; built-in categories by default.
     pub taxonomy_path: Option<PathBuf>,
+    /// The address of the OpenTelemetry collector that receives traces (OTLP over HTTP); no traces by default.
+    pub otlp_endpoint: Option<String>,
+    /// The format of log lines.
+    pub log_format: LogFormat,
+    /// Searches that take longer are logged, in milliseconds; 0 for none.
+    pub slow_search_ms: u64,
 }
 
 /// A store of points.
@@ -86,6 +93,15 @@ pub enum ProcessRole {
     Worker,
 }
 
+/// The format of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -115,6 +131,9 @@ impl Default for Config {
             pdfium_library: None,
             auth_register_enabled: false,
             taxonomy_path: None,
+            otlp_endpoint: None,
+            log_format: LogFormat::Text,
+            slow_search_ms: 1_000,
         }
     }
 }
@@ -166,5 +185,12 @@ impl Config {
             Some((_, option)) => Err(format!("this build does not have {option}")),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a collector of traces that is not among the hosts that may be called.
+    pub(super) fn check_collector(&self) -> Result<(), String> {
+        let (Some(endpoint), Some(hosts)) = (&self.otlp_endpoint, &self.outgoing_hosts) else { return Ok(()) };
+        let checked = Policy::only(hosts).and_then(|policy| policy.check(endpoint));
+        checked.map_err(|error| format!("otlp_endpoint {} (outgoing_hosts)", error.reason()))
     }
 }

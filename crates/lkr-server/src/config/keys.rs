@@ -147,7 +147,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         Plain,
         v::hosts,
         |c| c.outgoing_hosts.as_ref().map(|hosts| hosts.join(",")),
-        "The only hosts that webhooks and models may use; any host by default"
+        "The only hosts that webhooks, models and traces may use; any host by default"
     ),
     key!(
         trusted_proxies,
@@ -212,5 +212,29 @@ pub(super) const KEYS: &[ConfigKey] = &[
         v::optional_path,
         |c| c.taxonomy_path.as_deref().and_then(v::shown),
         "File of categories; built-in categories by default"
+    ),
+    key!(
+        otlp_endpoint,
+        Text,
+        Url,
+        v::collector,
+        |c| c.otlp_endpoint.clone(),
+        "Address of the OpenTelemetry collector that receives traces, such as http://127.0.0.1:4318; none by default"
+    ),
+    key!(
+        log_format,
+        Text,
+        Plain,
+        v::log_format,
+        |c| Some(v::name_of(c.log_format)),
+        "Format of log lines: text or json"
+    ),
+    key!(
+        slow_search_ms,
+        Integer,
+        Plain,
+        v::milliseconds,
+        |c| Some(c.slow_search_ms.to_string()),
+        "Log searches that take longer than this, in milliseconds; 0 for none"
     ),
 ];

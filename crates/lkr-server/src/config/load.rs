@@ -78,6 +78,7 @@ pub fn load(sources: &ConfigSources) -> Result<LoadedConfig> {
     read_flags(&mut loaded.config, &flags)?;
     loaded.reset_admin = flags.subcommand_name() == Some(RESET_ADMIN);
     loaded.config.check_built_in().map_err(|reason| anyhow!(reason))?;
+    loaded.config.check_collector().map_err(|reason| anyhow!(reason))?;
     loaded.check_only = flags.get_flag("check-config");
     Ok(loaded)
 }

@@ -9,7 +9,7 @@ use actix_web::http::Uri;
 use ipnet::IpNet;
 use lkr_outgoing::Policy;
 
-use super::effective::{ProcessRole, StateBackend, VectorsBackend};
+use super::effective::{LogFormat, ProcessRole, StateBackend, VectorsBackend};
 
 type Parsed<T> = Result<T, String>;
 
@@ -39,6 +39,18 @@ pub(super) fn optional_url(text: &str) -> Parsed<Option<String>> {
         _ if text.is_empty() => Ok(None),
         Some((scheme, rest)) if !scheme.is_empty() && !rest.is_empty() => Ok(Some(text.to_owned())),
         _ => Err("expected a URL such as http://host:port".to_owned()),
+    }
+}
+
+/// The address of a collector. It has no query, because a path is appended to it.
+pub(super) fn collector(text: &str) -> Parsed<Option<String>> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match Policy::any().check(text) {
+        Ok(()) if !text.contains(['?', '#']) => Ok(Some(text.trim_end_matches('/').to_owned())),
+        Ok(()) => Err("expected an address without a query, such as http://127.0.0.1:4318".to_owned()),
+        Err(error) => Err(format!("expected an address such as http://127.0.0.1:4318: it {}", error.reason())),
     }
 }
 
@@ -82,6 +94,19 @@ pub(super) fn megabytes(text: &str) -> Parsed<u64> {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!("expected a whole number from {} to {}", range.start(), range.end())),
     }
+}
+
+/// At most one hour.
+pub(super) fn milliseconds(text: &str) -> Parsed<u64> {
+    let range = 0..=3_600_000;
+    match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(format!("expected a whole number from {} to {}", range.start(), range.end())),
+    }
+}
+
+pub(super) fn log_format(text: &str) -> Parsed<LogFormat> {
+    one_of(text, &[LogFormat::Text, LogFormat::Json])
 }
 
 pub(super) fn vectors(text: &str) -> Parsed<VectorsBackend> {

@@ -20,7 +20,7 @@ use actix_web::{
 
 use super::{
     connection::PendingResponses, in_flight::InFlightGuard, request_body::RequestBody, request_id::RequestId,
-    response_memory::MemoryReservation,
+    request_span::RequestSpan, response_memory::MemoryReservation,
 };
 use crate::state::AppState;
 
@@ -71,7 +71,8 @@ pub(crate) async fn request_middleware(
     let in_flight = state.as_ref().map(|state| state.in_flight.enter());
     let request_body = RequestBody::take_from(&mut request);
     request.extensions_mut().insert(id.clone());
-    let mut response = next.call(request).await?.map_into_boxed_body();
+    let handled = log_entry.span.handle(next.call(request)).await;
+    let mut response = handled?.map_into_boxed_body();
     log_entry.record(&response);
     if let Some(request_body) = &request_body {
         request_body.drain_briefly().await;
@@ -96,6 +97,7 @@ struct AccessLogEntry {
     method: Method,
     route: String,
     id: RequestId,
+    span: RequestSpan,
     started: Instant,
     /// The status of the response and the time until it was known.
     response: Option<(u16, Duration)>,
@@ -103,14 +105,17 @@ struct AccessLogEntry {
 
 impl AccessLogEntry {
     fn new(request: &ServiceRequest, id: &RequestId) -> Self {
-        let (method, id) = (request.method().clone(), id.clone());
-        Self { method, route: route(request.match_pattern()), id, started: Instant::now(), response: None }
+        let (method, route) = (request.method().clone(), route(request.match_pattern()));
+        let span = RequestSpan::begin(request, id);
+        Self { method, route, id: id.clone(), span, started: Instant::now(), response: None }
     }
 
     fn record(&mut self, response: &ServiceResponse<BoxBody>) {
         // Before the handler ran, the route was known by the path alone.
         self.route = route(response.request().match_pattern());
-        self.response = Some((response.status().as_u16(), self.started.elapsed()));
+        let status = response.status().as_u16();
+        self.response = Some((status, self.started.elapsed()));
+        self.span.record(self.method.as_str(), &self.route, status);
     }
 
     fn count(&self, state: &AppState) {
@@ -127,13 +132,15 @@ fn route(pattern: Option<String>) -> String {
 impl Drop for AccessLogEntry {
     fn drop(&mut self) {
         let (method, route, request_id) = (&self.method, &self.route, self.id.as_str());
+        let trace_id = self.span.callers_trace.as_deref();
         match self.response {
             Some((status, took)) => {
-                tracing::info!(%method, route, status, took_ms = took.as_millis(), request_id, "request");
+                tracing::info!(%method, route, status, took_ms = took.as_millis(), request_id, trace_id, "request");
             }
             None => {
                 let took = self.started.elapsed();
-                tracing::info!(%method, route, took_ms = took.as_millis(), request_id, "request aborted by client");
+                let took_ms = took.as_millis();
+                tracing::info!(%method, route, took_ms, request_id, trace_id, "request aborted by client");
             }
         }
     }

@@ -5,8 +5,10 @@ use actix_web::{HttpResponse, http::Method};
 use crate::{
     error::{ApiError, ErrorCode},
     http::{ApiResponse, Endpoint, HandlerResult, Public, PublicVerified, RequestContext},
+    metrics::{ProcessStatus, Snapshot},
     openapi::{OperationDoc, ResponseShape, schema},
-    wire::ops::{Alive, EmbeddingItem, Readiness},
+    state::Services,
+    wire::ops::{Alive, EmbeddingItem, QueueItem, Readiness},
 };
 
 /// `openapi_json` makes the OpenAPI document.
@@ -69,23 +71,30 @@ async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
         Ok(services) if !cx.state().is_stopping() => services,
         _ => return ApiResponse::not_ready("starting or stopping", &Readiness::closed()),
     };
-    let health = services.kb.health().await;
-    let embedding = services.kb.embedding().await.ok().map(EmbeddingItem::from);
-    let readiness = Readiness { embedding, ..Readiness::from(&health) };
+    let kb = &services.kb;
+    let readiness = Readiness {
+        embedding: kb.embedding().await.ok().map(EmbeddingItem::from),
+        queue: kb.queue_status().await.ok().map(QueueItem::from),
+        workers: Some(kb.worker_status().into()),
+        ..Readiness::from(kb.health().await)
+    };
     if readiness.is_down() {
-        tracing::warn!(?health, "a store is down");
+        tracing::warn!(checks = ?readiness.checks, "a store is down");
         return ApiResponse::not_ready("a store is down", &readiness);
     }
     ApiResponse::ok(&readiness)
 }
 
 async fn metrics(_: Public, cx: RequestContext) -> HandlerResult {
-    if let Ok(services) = cx.services()
-        && let Ok(queued) = services.kb.queued_tasks().await
-    {
-        cx.state().metrics.queued(queued);
+    let mut snapshot =
+        Snapshot { in_flight: cx.state().in_flight(), process: ProcessStatus::read(), ..Snapshot::default() };
+    if let Ok(Services { kb, .. }) = cx.services() {
+        snapshot.queue = kb.queue_status().await.ok();
+        snapshot.workers = kb.worker_status();
+        snapshot.cache = kb.cache_size();
+        snapshot.store_bytes = kb.store_bytes().await.ok().flatten();
     }
-    let text = cx.state().metrics.text()?;
+    let text = cx.state().metrics.text(&snapshot)?;
     let response = HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text);
     Ok(ApiResponse::Raw(response))
 }

@@ -1,6 +1,6 @@
 //! Search, as one response or as a stream of events, and context for language models.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix_web::{
     http::{
@@ -10,7 +10,7 @@ use actix_web::{
     web::Bytes,
 };
 use futures_util::{StreamExt, stream};
-use lkr::{CacheStatus, ContextRequest, SearchRequest, retrieval::SummaryPart};
+use lkr::{ContextRequest, SearchProfile, SearchRequest, retrieval::SummaryPart};
 use serde_json::json;
 
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
         sse_response, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape, schema},
+    slow_searches::FinishedSearch,
     wire::{
         context::ContextAnswer,
         search::{SearchAnswer, SummaryDone},
@@ -76,7 +77,7 @@ async fn search(reader: Reader, mut cx: RequestContext) -> HandlerResult {
     let request = scoped_request(&reader, &mut cx).await?;
     let started = Instant::now();
     let found = cx.services()?.kb.search(&request).await.for_read()?;
-    let cache = record_search(&cx, found.cache, started);
+    let cache = record_search(&cx, &request.query, started.elapsed(), found.profile.as_ref());
     Ok(ApiResponse::ok(&SearchAnswer::from(&*found.response))?.header(X_CACHE, cache))
 }
 
@@ -91,7 +92,10 @@ async fn context(reader: Reader, mut cx: RequestContext) -> HandlerResult {
     let (request, spaces) = cx.json::<ContextInput>(BODY_BYTES).await?.check()?;
     let scope = cx.rights(reader.0.as_ref()).await?.scope(spaces.as_deref())?;
     let request = ContextRequest { scope, ..request };
+    let started = Instant::now();
     let response = cx.services()?.kb.context(&request).await.for_read()?;
+    cx.state().metrics.search_profile(&response.profile);
+    log_if_slow(&cx, &request.query, started.elapsed(), &response.profile);
     ApiResponse::ok(&ContextAnswer::from(response))
 }
 
@@ -100,7 +104,7 @@ async fn stream(reader: Reader, mut cx: RequestContext) -> HandlerResult {
     let request = scoped_request(&reader, &mut cx).await?;
     let started = Instant::now();
     let begun = cx.services()?.kb.search_stream(&request).await.for_read()?;
-    let cache = record_search(&cx, begun.cache, started);
+    let cache = record_search(&cx, &request.query, started.elapsed(), begun.profile.as_ref());
     let results = sse_event("results", &SearchAnswer::from(&*begun.response))?;
     let summary = begun.summary.unwrap_or_else(|| stream::empty().boxed());
     let summary = summary.map(|part| summary_event(&part).unwrap_or_else(|error| error_event(&error)));
@@ -126,9 +130,28 @@ fn error_event(error: &ApiError) -> Bytes {
     sse_event("error", &data).unwrap_or_default()
 }
 
-/// Counts a search and returns the value of its `X-Cache` header.
-fn record_search(cx: &RequestContext, cache: CacheStatus, started: Instant) -> HeaderValue {
-    let hit = cache == CacheStatus::Hit;
-    cx.state().metrics.search(hit, started.elapsed());
-    HeaderValue::from_static(if hit { "hit" } else { "miss" })
+/// Counts a search and returns the value of its `X-Cache` header. A search without a profile was answered by the cache.
+fn record_search(
+    cx: &RequestContext,
+    query: &str,
+    took: Duration,
+    profile: Option<&SearchProfile>,
+) -> HeaderValue {
+    let metrics = &cx.state().metrics;
+    let Some(profile) = profile else {
+        metrics.search_hit();
+        return HeaderValue::from_static("hit");
+    };
+    metrics.search_miss(took, profile);
+    log_if_slow(cx, query, took, profile);
+    HeaderValue::from_static("miss")
+}
+
+/// Logs a search that was slower than the configuration says.
+fn log_if_slow(cx: &RequestContext, query: &str, took: Duration, profile: &SearchProfile) {
+    let (id, query_chars) = (cx.request_id(), query.chars().count());
+    let finished = FinishedSearch { request_id: id.as_str(), query_chars, took, profile };
+    if finished.log_if_slower(cx.state().options.slow_search) {
+        cx.state().metrics.slow_search();
+    }
 }

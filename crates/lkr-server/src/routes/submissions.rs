@@ -15,6 +15,7 @@ use crate::{
     },
     openapi::{OperationDoc, ResponseShape, schema},
     state::Services,
+    traces,
     wire::{
         batch::{BatchAccepted, BatchInput},
         document_input::DocumentInput,
@@ -177,7 +178,8 @@ pub(super) async fn common_submission(services: &Services, caller: &Caller) -> R
             .into_iter()
             .collect()
     });
-    Ok(Submission { dedup, on_replace, ..Submission::by(caller.creator()) })
+    let origin = traces::current_traceparent();
+    Ok(Submission { dedup, on_replace, origin, ..Submission::by(caller.creator()) })
 }
 
 /// The idempotency key of a request, scoped to the account or the API key, and to the endpoint.

@@ -43,7 +43,7 @@ pub(crate) struct ContextPassageItem {
 
 impl From<ContextResponse> for ContextAnswer {
     fn from(response: ContextResponse) -> Self {
-        let ContextResponse { query, text, tokens, passages, warnings, took_ms } = response;
+        let ContextResponse { query, text, tokens, passages, warnings, took_ms, profile: _ } = response;
         let passages = passages.into_iter().map(ContextPassageItem::from).collect();
         Self { query, text, tokens, passages, warnings, took_ms }
     }

@@ -1,4 +1,4 @@
-use lkr::{EmbeddingStatus, Health};
+use lkr::{EmbeddingStatus, Health, PartHealth, QueueStatus, WorkerStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -15,9 +15,20 @@ pub(crate) struct Readiness {
     /// The service. It is down if it cannot serve requests.
     pub(crate) status: &'static str,
     pub(crate) dependencies: Dependencies,
+    /// The checks behind the statuses; null while there is nothing to check.
+    #[schema(required)]
+    pub(crate) checks: Option<Checks>,
     /// Null if it is unknown.
     #[schema(required)]
     pub(crate) embedding: Option<EmbeddingItem>,
+    /// The tasks that are pending or running; null if they are unknown.
+    #[schema(required)]
+    pub(crate) queue: Option<QueueItem>,
+    /// Null while there are none.
+    #[schema(required)]
+    pub(crate) workers: Option<WorkersItem>,
+    /// The version of the server.
+    pub(crate) version: &'static str,
 }
 
 /// The current embedding models. The two differ during a re-embedding and after a cancelled one.
@@ -53,6 +64,47 @@ pub(crate) struct Dependencies {
     queue: &'static str,
 }
 
+/// The checks of the dependencies.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Checks {
+    vectors: Check,
+    state: Check,
+    blobs: Check,
+    embedder: Check,
+    queue: Check,
+}
+
+/// The check of a dependency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Check {
+    /// ok, degraded or down
+    status: &'static str,
+    /// Why it is degraded or down; null if it is ok.
+    #[schema(required)]
+    reason: Option<String>,
+    /// How long the check took, in milliseconds.
+    latency_ms: f64,
+}
+
+/// The tasks that are pending or running.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct QueueItem {
+    /// How many there are.
+    tasks: u64,
+    /// How many seconds ago the oldest of them was accepted; null if there is none.
+    #[schema(required)]
+    oldest_age_s: Option<f64>,
+}
+
+/// The workers.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WorkersItem {
+    /// How many there are.
+    count: usize,
+    /// How many tasks are in progress. Long texts and tasks over all documents come on top of the workers.
+    running_tasks: usize,
+}
+
 const OK: &str = "ok";
 const DEGRADED: &str = "degraded";
 const DOWN: &str = "down";
@@ -62,7 +114,15 @@ impl Readiness {
     pub(crate) const fn closed() -> Self {
         let dependencies =
             Dependencies { vectors: DOWN, state: DOWN, blobs: DOWN, embedder: DOWN, queue: DOWN };
-        Self { status: DOWN, dependencies, embedding: None }
+        Self {
+            status: DOWN,
+            dependencies,
+            checks: None,
+            embedding: None,
+            queue: None,
+            workers: None,
+            version: env!("CARGO_PKG_VERSION"),
+        }
     }
 
     pub(crate) fn is_down(&self) -> bool {
@@ -70,16 +130,22 @@ impl Readiness {
     }
 }
 
-impl From<&Health> for Readiness {
+impl From<Health> for Readiness {
     /// Every request needs points and records. Without the other dependencies some requests fail or return less.
-    fn from(health: &Health) -> Self {
-        let store = |result: &Result<(), String>| if result.is_ok() { OK } else { DOWN };
+    fn from(health: Health) -> Self {
+        let checks = Checks {
+            vectors: Check::of(health.vectors, DOWN),
+            state: Check::of(health.state, DOWN),
+            blobs: Check::of(health.blobs, DOWN),
+            embedder: Check::of(health.embedder, DEGRADED),
+            queue: Check::of(health.queue, DOWN),
+        };
         let dependencies = Dependencies {
-            vectors: store(&health.vectors),
-            state: store(&health.state),
-            blobs: store(&health.blobs),
-            embedder: if health.embedder.is_ok() { OK } else { DEGRADED },
-            queue: store(&health.queue),
+            vectors: checks.vectors.status,
+            state: checks.state.status,
+            blobs: checks.blobs.status,
+            embedder: checks.embedder.status,
+            queue: checks.queue.status,
         };
         let others = [dependencies.blobs, dependencies.embedder, dependencies.queue];
         let status = match (dependencies.vectors, dependencies.state) {
@@ -87,23 +153,55 @@ impl From<&Health> for Readiness {
             (OK, OK) => DEGRADED,
             _ => DOWN,
         };
-        Self { status, dependencies, embedding: None }
+        Self { status, dependencies, checks: Some(checks), ..Self::closed() }
+    }
+}
+
+impl Check {
+    /// The check of a part whose failure means `otherwise`.
+    fn of(health: PartHealth, otherwise: &'static str) -> Self {
+        let status = if health.is_ok() { OK } else { otherwise };
+        // Microseconds are precise enough.
+        let latency_ms = (health.took.as_secs_f64() * 1e6).round() / 1e3;
+        Self { status, reason: health.failure, latency_ms }
+    }
+}
+
+impl From<QueueStatus> for QueueItem {
+    fn from(queue: QueueStatus) -> Self {
+        Self { tasks: queue.tasks, oldest_age_s: queue.oldest.map(|age| age.as_secs_f64()) }
+    }
+}
+
+impl From<WorkerStatus> for WorkersItem {
+    fn from(workers: WorkerStatus) -> Self {
+        Self { count: workers.workers, running_tasks: workers.busy }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn readiness_is_down_without_points_and_degraded_without_blobs_or_embedder() {
-        let up = || Ok(());
-        let down = || Err("connection refused".to_owned());
+        let up = PartHealth::default;
+        let down = || PartHealth { failure: Some("connection refused".to_owned()), ..PartHealth::default() };
         let health = |vectors, blobs, embedder| Health { vectors, state: up(), blobs, embedder, queue: up() };
-        assert_eq!(Readiness::from(&health(up(), up(), up())).status, OK);
-        assert_eq!(Readiness::from(&health(up(), up(), down())).status, DEGRADED);
-        assert_eq!(Readiness::from(&health(up(), down(), up())).status, DEGRADED);
-        assert_eq!(Readiness::from(&health(down(), up(), up())).status, DOWN);
+        assert_eq!(Readiness::from(health(up(), up(), up())).status, OK);
+        assert_eq!(Readiness::from(health(up(), up(), down())).status, DEGRADED);
+        assert_eq!(Readiness::from(health(up(), down(), up())).status, DEGRADED);
+        assert_eq!(Readiness::from(health(down(), up(), up())).status, DOWN);
         assert!(Readiness::closed().is_down());
+    }
+
+    #[test]
+    fn check_names_the_reason_and_the_latency() {
+        let failure = Some("connection refused".to_owned());
+        let check = Check::of(PartHealth { failure, took: Duration::from_micros(1_500) }, DOWN);
+        assert_eq!((check.status, check.latency_ms), (DOWN, 1.5));
+        assert_eq!(check.reason.as_deref(), Some("connection refused"));
     }
 }

@@ -1,9 +1,11 @@
 //! The root paths, and the server while it starts and stops.
 
+use std::time::Duration;
+
 use actix_web::http::Method;
 use serde_json::json;
 
-use crate::support::{TestOptions, api, api_with};
+use crate::support::{Api, App, PASSWORD, TEXT, TestOptions, api, api_with};
 
 #[actix_web::test]
 async fn healthz_is_ok_and_readyz_lists_dependencies() {
@@ -12,9 +14,31 @@ async fn healthz_is_ok_and_readyz_lists_dependencies() {
     let ready = api.get("/readyz").await.data();
     let dependencies =
         json!({ "vectors": "ok", "state": "ok", "blobs": "ok", "embedder": "degraded", "queue": "ok" });
-    let embedding = json!({ "in_use": null, "wanted": null });
-    let expected = json!({ "status": "degraded", "dependencies": dependencies, "embedding": embedding });
-    assert_eq!(ready, expected);
+    assert_eq!((&ready["status"], &ready["dependencies"]), (&json!("degraded"), &dependencies));
+    assert_eq!(ready["embedding"], json!({ "in_use": null, "wanted": null }));
+}
+
+#[actix_web::test]
+async fn readyz_tells_reasons_latencies_queue_workers_and_version() {
+    let api = api().await;
+    let ready = api.get("/readyz").await.data();
+    for (name, status) in ready["dependencies"].as_object().unwrap() {
+        let check = &ready["checks"][name];
+        assert_eq!(&check["status"], status);
+        assert_eq!(check["reason"].is_null(), status == "ok", "{check}");
+        assert!(check["latency_ms"].as_f64().unwrap() >= 0.0);
+    }
+    let reason = ready["checks"]["embedder"]["reason"].as_str().unwrap();
+    assert!(reason.contains("no embedding model"), "{reason}");
+    assert_eq!(ready["queue"], json!({ "tasks": 0, "oldest_age_s": null }));
+    assert_eq!(ready["workers"], json!({ "count": 8, "running_tasks": 0 }));
+    assert_eq!(ready["version"], env!("CARGO_PKG_VERSION"));
+    api.faults.set("queue", "health", true);
+    let check = api.get("/readyz").await.data()["checks"]["queue"].clone();
+    assert_eq!((&check["status"], check["reason"].is_string()), (&json!("down"), true), "{check}");
+    api.faults.set("queue", "len", true);
+    let ready = api.get("/readyz").await.data();
+    assert_eq!((&ready["queue"], &ready["status"]), (&json!(null), &json!("degraded")));
 }
 
 #[actix_web::test]
@@ -76,6 +100,84 @@ async fn metrics_count_requests_by_route_not_by_path() {
         assert!(text.contains(line), "{line} is missing in {text}");
     }
     assert!(!text.contains("/made/up"));
+}
+
+/// The number of series that the server exposes.
+async fn series(api: &Api<impl App>) -> usize {
+    let text = String::from_utf8(api.get("/metrics").await.body).unwrap();
+    text.lines().filter(|line| !line.starts_with('#')).count()
+}
+
+/// Sends requests whose paths, ids, accounts, queries, spaces, methods and headers nobody sent before.
+async fn send_unheard_of(api: &Api<impl App>, n: usize) {
+    let id = format!("{n:032x}");
+    let login = json!({ "username": format!("user-{n}"), "password": PASSWORD });
+    let space = format!("space-{n}");
+    match n % 6 {
+        0 => drop(api.get(&format!("/made/up/{n}?q={n}")).await),
+        1 => drop(api.get(&format!("/api/v1/documents/{id}")).await),
+        2 => drop(api.post("/api/v1/auth/login", "", login).await),
+        3 => drop(api.post("/api/v1/search", "", json!({ "query": format!("word{n}") })).await),
+        4 => drop(api.post("/api/v1/search", "", json!({ "query": "x", "spaces": [space] })).await),
+        _ => {
+            let method = Method::from_bytes(format!("METHOD{n}").as_bytes()).unwrap();
+            drop(api.call(method, "/api/v1/documents", &format!("token-{n}"), None).await);
+        }
+    }
+}
+
+#[actix_web::test]
+async fn ten_thousand_different_requests_make_few_series() {
+    let api = api().await;
+    let token = api.admin().await;
+    api.add(&token, json!({ "text": TEXT })).await;
+    for n in 0..120 {
+        send_unheard_of(&api, n).await;
+    }
+    let after_some = series(&api).await;
+    for n in 120..10_000 {
+        send_unheard_of(&api, n).await;
+    }
+    let after_all = series(&api).await;
+    assert_eq!(after_all, after_some, "a client can make series");
+    assert!(after_all < 400, "{after_all}");
+}
+
+#[actix_web::test]
+async fn metrics_follow_a_document_from_the_request_to_the_search() {
+    let api = api().await;
+    let token = api.admin().await;
+    api.add(&token, json!({ "text": TEXT })).await;
+    api.post("/api/v1/search", "", json!({ "query": "volcanoes" })).await;
+    api.post("/api/v1/context", "", json!({ "query": "volcanoes" })).await;
+    let text = String::from_utf8(api.get("/metrics").await.body).unwrap();
+    for line in [
+        r#"lkr_ingest_attempts_total{kind="ingest",outcome="done"} 1"#,
+        r#"lkr_ingest_completion_seconds_count{kind="ingest"} 1"#,
+        r#"lkr_ingest_stage_duration_seconds_count{stage="parse"} 1"#,
+        r#"lkr_ingest_stage_duration_seconds_count{stage="publish"} 1"#,
+        r#"lkr_search_stage_duration_seconds_count{stage="encode"} 2"#,
+        r#"lkr_search_stage_duration_seconds_count{stage="legs"} 2"#,
+        "lkr_search_cache_entries 1",
+        "lkr_ingest_workers 8",
+        "lkr_ingest_oldest_task_age_seconds 0",
+        "lkr_slow_searches_total 0",
+    ] {
+        assert!(text.contains(line), "{line} is missing in {text}");
+    }
+    assert!(text.contains(r#"lkr_search_leg_candidates_total{kind="sparse",layer="chunks"}"#), "{text}");
+}
+
+#[actix_web::test]
+async fn slow_searches_are_counted() {
+    let api = api_with(TestOptions { slow_search: Some(Duration::from_nanos(1)), ..TestOptions::default() }).await;
+    for path in ["/api/v1/search", "/api/v1/search/stream", "/api/v1/context"] {
+        api.post(path, "", json!({ "query": format!("slow {path}") })).await;
+    }
+    // A search that the cache answers is not slow.
+    api.post("/api/v1/search", "", json!({ "query": "slow /api/v1/search" })).await;
+    let text = String::from_utf8(api.get("/metrics").await.body).unwrap();
+    assert!(text.contains("lkr_slow_searches_total 3\n"), "{text}");
 }
 
 #[actix_web::test]

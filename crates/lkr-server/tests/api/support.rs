@@ -147,6 +147,7 @@ pub(crate) struct TestOptions {
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     pub(crate) ingest: IngestOptions,
+    pub(crate) slow_search: Option<Duration>,
 }
 
 /// The stores of the application under test.
@@ -199,11 +200,23 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
     let (outbox, rerankers, chat_models) = (outbox(), Rerankers::default(), ChatModels::default());
     let deletions = Deletions::default();
     let (builder, state) = builder(&options, &faults);
+    let app_options = AppOptions {
+        require_login_for_reads: options.require_login_for_reads,
+        register_enabled: options.register_enabled,
+        trusted_proxies: options.trusted_proxies.iter().map(|network| network.parse().unwrap()).collect(),
+        cors_origins: options.cors_origins.iter().map(|&origin| origin.to_owned()).collect(),
+        upload_extensions: Format::extensions().map(str::to_owned).collect(),
+        upload_max_bytes: MAX_UPLOAD_BYTES,
+        slow_search: options.slow_search,
+        ..AppOptions::default()
+    };
+    let app_state = Data::new(AppState::new(app_options));
     let builder = builder
         .outbox(Arc::new(outbox.clone()))
         .reranker_source(Arc::new(rerankers.clone()))
         .chat_models(Arc::new(chat_models.clone()))
-        .deletion_policy(Arc::new(deletions.clone()));
+        .deletion_policy(Arc::new(deletions.clone()))
+        .task_observer(app_state.task_observer());
     let kb = builder.build().await.unwrap();
     let auth_options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
     let auth = Auth::new(Arc::clone(&state), &auth_options).unwrap();
@@ -222,20 +235,10 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
         Settings::open_checking(Arc::clone(&state), key.clone(), available_plugins(&tools), check).unwrap();
     let spool = tempfile::tempdir().unwrap();
     let files = FileReader::in_process(spool.path().to_owned(), tools).unwrap();
-    let app_options = AppOptions {
-        require_login_for_reads: options.require_login_for_reads,
-        register_enabled: options.register_enabled,
-        trusted_proxies: options.trusted_proxies.iter().map(|network| network.parse().unwrap()).collect(),
-        cors_origins: options.cors_origins.iter().map(|&origin| origin.to_owned()).collect(),
-        upload_extensions: Format::extensions().map(str::to_owned).collect(),
-        upload_max_bytes: MAX_UPLOAD_BYTES,
-        ..AppOptions::default()
-    };
-    let app_state = Data::new(AppState::new(app_options));
     if !options.starting {
         let (kb, auth, spaces, settings) = (kb.clone(), auth.clone(), spaces.clone(), settings.clone());
         let outgoing = Outgoing::new(policy).unwrap();
-        rerankers.follow(&settings, outgoing.clone());
+        rerankers.follow(&settings, outgoing.clone(), app_state.call_observer("rerank"));
         chat_models.follow(&settings, outgoing.clone(), |purpose| app_state.call_observer(purpose));
         let chat_models = chat_models.clone();
         let webhooks = open_webhooks(state, key, outgoing.clone(), outbox, &app_state).await.unwrap();

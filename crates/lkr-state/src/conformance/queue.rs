@@ -26,6 +26,22 @@ pub async fn task_counts_until_it_is_finished(queue: Queue) {
     assert_eq!(queue.claim(LONG, ZERO).await.unwrap(), None);
 }
 
+/// A queue that can tell its oldest task tells the one with the smallest id, claimed or not.
+pub async fn oldest_task_is_the_one_with_the_smallest_id(queue: Queue) {
+    let (first, second) = (TaskId::new(), TaskId::new());
+    queue.push(second, ZERO).await.unwrap();
+    let can_tell = queue.oldest().await.unwrap().is_some();
+    let told = |task: TaskId| can_tell.then_some(task);
+    assert_eq!(queue.oldest().await.unwrap(), told(second));
+    queue.push(first, LONG).await.unwrap();
+    assert_eq!(queue.oldest().await.unwrap(), told(first));
+    assert_eq!(queue.claim(LONG, LONG).await.unwrap().unwrap().task, second);
+    queue.remove(first).await.unwrap();
+    assert_eq!(queue.oldest().await.unwrap(), told(second));
+    queue.remove(second).await.unwrap();
+    assert_eq!(queue.oldest().await.unwrap(), None);
+}
+
 /// Pushing a queued task again neither adds an entry nor changes its delay.
 pub async fn push_of_a_queued_task_changes_nothing(queue: Queue) {
     let (now, later) = (TaskId::new(), TaskId::new());

@@ -136,6 +136,10 @@ impl TaskQueue for MemoryQueue {
         Ok(self.lock().entries.len() as u64)
     }
 
+    async fn oldest(&self) -> Result<Option<TaskId>> {
+        Ok(self.lock().entries.keys().min().copied())
+    }
+
     async fn health(&self) -> Result<()> {
         Ok(())
     }

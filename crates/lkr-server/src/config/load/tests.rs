@@ -1,7 +1,10 @@
 use std::{ffi::OsString, fs, path::Path};
 
 use super::*;
-use crate::{config::show, program::one_line};
+use crate::{
+    config::{LogFormat, show},
+    program::one_line,
+};
 
 fn load_with(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Result<LoadedConfig> {
     let arguments = std::iter::once(&"lkr-server").chain(arguments).map(OsString::from).collect();
@@ -83,10 +86,15 @@ fn bad_value_is_named_with_its_source_and_secrets_are_not_shown() {
         ("LKR_UPLOAD_MAX_SIZE_MB", "0"),
         ("LKR_UPLOAD_MAX_SIZE_MB", "1.5"),
         ("LKR_AUTH_REGISTER_ENABLED", "2"),
+        ("LKR_OTLP_ENDPOINT", "collector:4318"),
+        ("LKR_OTLP_ENDPOINT", "http://collector:4318?key=1"),
+        ("LKR_LOG_FORMAT", "JSON"),
+        ("LKR_SLOW_SEARCH_MS", "-1"),
+        ("LKR_SLOW_SEARCH_MS", "3600001"),
     ] {
         let line = load_error(folder.path(), &[(name, value)], &[]);
         assert!(line.contains(&format!(" for {name}: expected")), "{line}");
-        let may_be_secret = ["PASSWORD", "SECRET", "URL", "BLOBS"].iter().any(|part| name.contains(part));
+        let may_be_secret = ["PASSWORD", "SECRET", "URL", "BLOBS", "ENDPOINT"].iter().any(|part| name.contains(part));
         assert_eq!(line.contains(&format!("bad value {value:?}")), !may_be_secret, "{line}");
         let flag = format!("--{}", name.trim_start_matches("LKR_").to_lowercase().replace('_', "-"));
         let line = load_error(folder.path(), &[], &[&format!("{flag}={value}")]);
@@ -196,4 +204,29 @@ fn reset_admin_accepts_the_same_flags() {
     }
     assert!(load_error(folder.path(), &[], &["reset-everything"]).contains("reset-everything"));
     assert!(!load_with(folder.path(), &[], &[]).unwrap().reset_admin);
+}
+
+#[test]
+fn observation_keys_are_read_from_all_sources_and_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("lkr.toml"), "log_format = \"json\"\nslow_search_ms = 0").unwrap();
+    let environment = [("LKR_OTLP_ENDPOINT", "http://collector:4318/")];
+    let config = load_with(folder.path(), &environment, &["--slow-search-ms", "250"]).unwrap().config;
+    assert_eq!((config.log_format, config.slow_search_ms), (LogFormat::Json, 250));
+    assert_eq!(config.otlp_endpoint.as_deref(), Some("http://collector:4318"));
+    let shown = show(&config);
+    for line in ["otlp_endpoint = \"http://collector:4318\"", "log_format = \"json\"", "slow_search_ms = 250"] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    assert!(show(&Config::default()).contains("# otlp_endpoint is not set"));
+}
+
+#[test]
+fn collector_that_may_not_be_called_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let environment = [("LKR_OTLP_ENDPOINT", "http://collector:4318"), ("LKR_OUTGOING_HOSTS", "models.example")];
+    let line = load_error(folder.path(), &environment, &[]);
+    assert!(line.contains("otlp_endpoint") && line.contains("collector"), "{line}");
+    let environment = [environment[0], ("LKR_OUTGOING_HOSTS", "models.example,collector")];
+    assert!(load_with(folder.path(), &environment, &[]).is_ok());
 }

@@ -1,0 +1,94 @@
+//! What is measured when the metrics are read: the queue, the workers, caches, sizes and the process.
+
+use lkr::{CacheSize, QueueStatus, WorkerStatus};
+use prometheus::Registry;
+
+use super::{
+    kinds::{Counters, Gauges},
+    process::ProcessStatus,
+};
+
+/// The state of the service at one moment. What is unknown is not shown, or as it was before.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) in_flight: usize,
+    pub(crate) queue: Option<QueueStatus>,
+    pub(crate) workers: WorkerStatus,
+    pub(crate) cache: Option<CacheSize>,
+    /// The bytes of the embedded store on the disk.
+    pub(crate) store_bytes: Option<u64>,
+    pub(crate) process: ProcessStatus,
+}
+
+/// The gauges of a snapshot.
+#[derive(Debug)]
+pub(super) struct SnapshotGauges {
+    in_flight: Gauges,
+    queued: Gauges,
+    oldest: Gauges,
+    workers: Gauges,
+    running: Gauges,
+    cache_entries: Gauges,
+    cache_bytes: Gauges,
+    store_bytes: Gauges,
+    memory: Gauges,
+    open_files: Gauges,
+    started: Gauges,
+    processor_time: Counters,
+}
+
+impl SnapshotGauges {
+    pub(super) fn register(registry: &Registry) -> Self {
+        let gauge = |name, help| Gauges::register(registry, name, help, &[]);
+        let build = Gauges::register(registry, "lkr_build_info", "Always 1; its labels tell the build", &["version"]);
+        build.set(&[env!("CARGO_PKG_VERSION")], 1.0);
+        Self {
+            in_flight: gauge("lkr_http_requests_in_flight", "Requests whose response is not sent completely"),
+            queued: gauge("lkr_ingest_queue_tasks", "Tasks that are pending or running"),
+            oldest: gauge(
+                "lkr_ingest_oldest_task_age_seconds",
+                "Age of the oldest task that is pending or running",
+            ),
+            workers: gauge("lkr_ingest_workers", "Workers"),
+            running: gauge("lkr_ingest_running_tasks", "Tasks in progress"),
+            cache_entries: gauge("lkr_search_cache_entries", "Responses in the search cache"),
+            cache_bytes: gauge("lkr_search_cache_bytes", "Memory of the responses in the search cache"),
+            store_bytes: gauge(
+                "lkr_store_disk_bytes",
+                "Disk space of the embedded store, without texts and originals",
+            ),
+            memory: gauge("process_resident_memory_bytes", "Resident memory of the process"),
+            open_files: gauge("process_open_fds", "Open file descriptors of the process"),
+            started: gauge("process_start_time_seconds", "Start of the process, in seconds since 1970"),
+            processor_time: Counters::register(
+                registry,
+                "process_cpu_seconds_total",
+                "Processor time of the process",
+                &[],
+            ),
+        }
+    }
+
+    pub(super) fn set(&self, snapshot: &Snapshot) {
+        let Snapshot { in_flight, queue, workers, cache, store_bytes, process } = snapshot;
+        let set = |gauge: &Gauges, value: Option<f64>| {
+            if let Some(value) = value {
+                gauge.set(&[], value);
+            }
+        };
+        set(&self.in_flight, Some(*in_flight as f64));
+        set(&self.queued, queue.map(|queue| queue.tasks as f64));
+        set(&self.oldest, queue.map(|queue| queue.oldest.unwrap_or_default().as_secs_f64()));
+        set(&self.workers, Some(workers.workers as f64));
+        set(&self.running, Some(workers.busy as f64));
+        set(&self.cache_entries, cache.map(|cache| cache.entries as f64));
+        set(&self.cache_bytes, cache.map(|cache| cache.bytes as f64));
+        set(&self.store_bytes, store_bytes.map(|bytes| bytes as f64));
+        set(&self.memory, process.resident_bytes.map(|bytes| bytes as f64));
+        set(&self.open_files, process.open_files.map(|files| files as f64));
+        set(&self.started, process.started);
+        if let Some(seconds) = process.processor_seconds {
+            self.processor_time.raise(&[], seconds);
+        }
+    }
+}
