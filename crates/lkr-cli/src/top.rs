@@ -90,7 +90,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 fn scrape(client: &Client) -> Result<Scrape> {
     let text = client.page("/metrics")?;
     let samples = Samples::parse(&text).context("the response to GET /metrics")?;
-    let ready: Value = serde_json::from_str(&client.page("/readyz")?).context("the response to GET /readyz")?;
+    let ready: Value =
+        serde_json::from_str(&client.page("/readyz")?).context("the response to GET /readyz")?;
     Ok(Scrape { at: Instant::now(), samples, readiness: Readiness::of(&ready) })
 }
 

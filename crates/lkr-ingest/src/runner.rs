@@ -187,7 +187,8 @@ impl<J: Jobs> Runner<J> {
             return self.jobs.clean_up(&task).await;
         };
         let span = self.observer.as_ref().map_or_else(Span::none, |observer| observer.span(&task));
-        let attempted = self.perform(claim, task.clone(), active, (report, reports), share).instrument(span).await;
+        let attempted =
+            self.perform(claim, task.clone(), active, (report, reports), share).instrument(span).await;
         self.observe_attempt(&task, &attempted);
         attempted
     }

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 use lkr::{
-    CacheStatus, Creator, KnowledgeBase, Scope, SpaceName, Submission,
+    Creator, KnowledgeBase, Scope, SearchProfile, SpaceName, Submission,
     spaces::{Caller, Spaces},
 };
 
@@ -31,9 +31,15 @@ pub trait Access: fmt::Debug + Send + Sync + 'static {
     /// `NotFound` if the caller may not read the space, `Refused` if it may not add documents there.
     async fn submission(&self, space: Option<&str>) -> Result<Submission>;
 
-    /// Called after each search: whether it was answered from the cache, and its duration.
-    fn searched(&self, cache: CacheStatus, took: Duration) {
-        let _ = (cache, took);
+    /// Called after each search with its query, its duration and where the time went; without a profile it was answered by the
+    /// cache.
+    fn searched(&self, query: &str, took: Duration, profile: Option<&SearchProfile>) {
+        let _ = (query, took, profile);
+    }
+
+    /// Called after each context was gathered.
+    fn gathered(&self, query: &str, took: Duration, profile: &SearchProfile) {
+        let _ = (query, took, profile);
     }
 }
 

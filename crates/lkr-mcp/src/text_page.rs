@@ -87,23 +87,23 @@ fn unreadable(error: io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::{executor::block_on, stream};
+    use futures_util::stream;
 
     use super::*;
 
-    #[test]
-    fn code_points_are_counted_across_the_items_of_a_stream() {
+    #[tokio::test]
+    async fn code_points_are_counted_across_the_items_of_a_stream() {
         let text = "aé€😀z";
         for size in 1..=text.len() {
             let items = text.as_bytes().chunks(size).map(|part| Ok(Bytes::copy_from_slice(part)));
-            let read = block_on(code_points(stream::iter(items.collect::<Vec<_>>()), 1, 3)).unwrap();
+            let read = code_points(stream::iter(items.collect::<Vec<_>>()), 1, 3).await.unwrap();
             assert_eq!(read, ("é€😀".to_owned(), true), "items of {size} bytes");
         }
     }
 
-    #[test]
-    fn damaged_text_is_an_error() {
+    #[tokio::test]
+    async fn damaged_text_is_an_error() {
         let items = vec![Ok(Bytes::from_static(b"a\xff")), Ok(Bytes::from_static(b"b"))];
-        assert!(block_on(code_points(stream::iter(items), 0, 9)).is_err());
+        assert!(code_points(stream::iter(items), 0, 9).await.is_err());
     }
 }

@@ -157,7 +157,8 @@ impl Searcher {
             spawn_blocking(move || render::render(&material, pieces, texts.as_ref(), max_tokens)).await?;
         let query = search.query.clone();
         let render::Rendered { text, tokens, passages } = rendered;
-        let response = ContextResponse { query, text, tokens, passages, warnings, ..ContextResponse::default() };
+        let response =
+            ContextResponse { query, text, tokens, passages, warnings, ..ContextResponse::default() };
         Ok(Some(response))
     }
 }

@@ -67,11 +67,8 @@ impl Legs {
     /// The number of candidates of each leg that was queried.
     pub(crate) fn candidates(&self) -> Vec<LegCandidates> {
         let queried = self.all.iter().filter(|leg| leg.queried);
-        let counted = queried.map(|leg| LegCandidates {
-            layer: leg.layer,
-            kind: leg.kind,
-            candidates: leg.hits.len(),
-        });
+        let counted =
+            queried.map(|leg| LegCandidates { layer: leg.layer, kind: leg.kind, candidates: leg.hits.len() });
         counted.collect()
     }
 

@@ -40,8 +40,8 @@ pub use cache::{CacheKey, CacheSize, CacheStatus, MemoryCache, SearchCache};
 pub use context::{ContextPassage, ContextRequest, ContextResponse};
 pub use error::{Error, ErrorKind, Result};
 pub use options::SearchOptions;
-pub use relative_score::relative_scores;
 pub use profile::{LegCandidates, SearchProfile, SearchStage, StageTime};
+pub use relative_score::relative_scores;
 pub use request::{Fusion, GroupBy, Mode, SearchFilters, SearchRequest};
 pub use response::{
     Citation, Explain, ExplainedResult, LayerHit, Layers, LegKind, LegReport, LegScores, PerLeg, Ranks,

@@ -25,6 +25,7 @@ mod rerankers;
 mod routes;
 mod run;
 mod scored_search;
+mod search_records;
 mod secret_key;
 mod slow_searches;
 mod state;

@@ -17,8 +17,8 @@ use lkr_webhooks::DeliveryOutcome;
 use prometheus::{Registry, TextEncoder};
 
 use crate::error::ApiError;
-use gauges::SnapshotGauges;
 pub(crate) use gauges::Snapshot;
+use gauges::SnapshotGauges;
 pub(crate) use kinds::{Counters, Durations};
 pub(crate) use process::ProcessStatus;
 
@@ -106,7 +106,11 @@ impl Metrics {
                 "Searches that took longer than LKR_SLOW_SEARCH_MS",
                 &[],
             ),
-            deliveries: counters("lkr_webhook_deliveries_total", "Webhook deliveries by outcome", &["outcome"]),
+            deliveries: counters(
+                "lkr_webhook_deliveries_total",
+                "Webhook deliveries by outcome",
+                &["outcome"],
+            ),
             contention: counters(
                 "lkr_conflict_retries_exhausted_total",
                 "Operations that gave up because other writers changed their records during every attempt",
@@ -145,11 +149,7 @@ impl Metrics {
                 &["kind"],
                 &LONG_BUCKETS,
             ),
-            trace_spans: counters(
-                "lkr_trace_spans_total",
-                "Spans of traces by outcome",
-                &["outcome"],
-            ),
+            trace_spans: counters("lkr_trace_spans_total", "Spans of traces by outcome", &["outcome"]),
             snapshot: SnapshotGauges::register(&registry),
             registry,
         }

@@ -1,11 +1,6 @@
 //! The program `lkr-server`: parses arguments, starts logging and runs the server until a signal.
 
-use std::{
-    ffi::OsString,
-    io::Write as _,
-    process::ExitCode,
-    time::Duration,
-};
+use std::{ffi::OsString, io::Write as _, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};

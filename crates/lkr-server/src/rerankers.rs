@@ -24,9 +24,8 @@ impl Rerankers {
     /// second call changes nothing.
     pub fn follow(&self, settings: &Settings, outgoing: Outgoing, observer: Arc<dyn CallObserver>) {
         let build = move |settings: &RuntimeSettings| -> CachedReranker {
-            let counted = |reranker| {
-                Arc::new(Instrumented::new(reranker, Arc::clone(&observer))) as Arc<dyn Reranker>
-            };
+            let counted =
+                |reranker| Arc::new(Instrumented::new(reranker, Arc::clone(&observer))) as Arc<dyn Reranker>;
             let reranker = remote(&settings.models.rerank, &outgoing);
             cacheable(reranker.map(|reranker| reranker.map(counted)).transpose())
         };

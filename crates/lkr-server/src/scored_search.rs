@@ -29,7 +29,7 @@ pub(crate) async fn scored_search(
     let request = SearchRequest { explain: true, ..request };
     let (kb, started) = (&cx.services()?.kb, Instant::now());
     let found = kb.search(&request).await.for_read()?;
-    cx.state().metrics.search(found.cache == lkr::CacheStatus::Hit, started.elapsed());
+    cx.state().record_search(&cx.request_id(), &request.query, started.elapsed(), found.profile.as_ref());
     let scores = found.response.explain.as_ref().map(|explain| relative_scores(&explain.results));
     let scores = scores.unwrap_or_default();
     let good = found.response.results.iter().zip(scores).filter(|(_, score)| *score >= threshold);

@@ -77,7 +77,10 @@ mod tests {
             ],
         };
         assert_eq!(stages(&profile), "encode 3.0 ms, legs 1200.0 ms");
-        assert_eq!(legs(&profile), format!("{} dense 7, {} sparse 100", Layer::L1.name(), Layer::Chunks.name()));
+        assert_eq!(
+            legs(&profile),
+            format!("{} dense 7, {} sparse 100", Layer::L1.name(), Layer::Chunks.name())
+        );
         let finished = |ms| FinishedSearch {
             request_id: "r",
             query_chars: 5,

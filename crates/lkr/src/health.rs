@@ -145,7 +145,11 @@ fn disk_bytes(folder: &std::path::Path) -> std::io::Result<u64> {
         let entry = entry?;
         // A graph may be replaced meanwhile.
         let Ok(metadata) = entry.metadata() else { continue };
-        bytes += if metadata.is_dir() { disk_bytes(&entry.path()).unwrap_or_default() } else { allocated(&metadata) };
+        bytes += if metadata.is_dir() {
+            disk_bytes(&entry.path()).unwrap_or_default()
+        } else {
+            allocated(&metadata)
+        };
     }
     Ok(bytes)
 }

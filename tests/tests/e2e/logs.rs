@@ -10,7 +10,9 @@ const SECRET: &str = "xylophone";
 
 /// Searches until one was slow enough to be logged.
 fn log_slow_search(server: &Server) -> String {
-    let _ = server.add(&json!({"text": format!("The {SECRET} is an instrument. {}", "It has many bars. ".repeat(500))}));
+    let _ = server.add(
+        &json!({"text": format!("The {SECRET} is an instrument. {}", "It has many bars. ".repeat(500))}),
+    );
     for n in 0..1_000 {
         let found = server.post("/search", &json!({"query": format!("{SECRET} bars {n}"), "top_k": 50}));
         assert_eq!(found.status, 200);
@@ -70,11 +72,20 @@ fn lkr_top_prints_one_frame_of_a_server_and_names_one_that_does_not_answer() {
     let server = Server::start();
     let _ = server.add(&json!({"text": "A tale of whales."}));
     let url = format!("http://127.0.0.1:{}", server.port());
-    let top = |url: &str| Command::new(cli_binary()).args(["top", "--once", "--server", url]).output().unwrap();
+    let top =
+        |url: &str| Command::new(cli_binary()).args(["top", "--once", "--server", url]).output().unwrap();
     let output = top(&url);
     let frame = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{frame}");
-    for part in [&url, "degraded", "embedder is degraded: no embedding model", "requests", "searches", "of 8 workers", "memory "] {
+    for part in [
+        &url,
+        "degraded",
+        "embedder is degraded: no embedding model",
+        "requests",
+        "searches",
+        "of 8 workers",
+        "memory ",
+    ] {
         assert!(frame.contains(part), "{part} is missing in\n{frame}");
     }
     assert!(!frame.contains('\x1b'), "{frame}");

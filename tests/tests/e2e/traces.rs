@@ -51,7 +51,10 @@ fn is_root(name: &str) -> bool {
 
 /// The names of a span and of those around it, innermost first.
 fn path(spans: &[Span], name: &str) -> Vec<String> {
-    let mut span = spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("no span {name}: {}", names(spans)));
+    let mut span = spans
+        .iter()
+        .find(|span| span.name == name)
+        .unwrap_or_else(|| panic!("no span {name}: {}", names(spans)));
     let mut path = vec![span.name.clone()];
     while let Some(parent) = spans.iter().find(|other| other.span_id == span.parent_span_id) {
         path.push(parent.name.clone());
@@ -189,7 +192,8 @@ fn collector_that_hangs_or_refuses_delays_neither_requests_nor_the_stop() {
     let failed = server.wait_until(|| {
         let metrics = server.try_call("GET", "/metrics", None, None).ok()?;
         let text = String::from_utf8_lossy(&metrics.body).into_owned();
-        let failed = text.lines().find_map(|line| line.strip_prefix(r#"lkr_trace_spans_total{outcome="failed"} "#))?;
+        let failed =
+            text.lines().find_map(|line| line.strip_prefix(r#"lkr_trace_spans_total{outcome="failed"} "#))?;
         failed.parse::<u64>().ok()
     });
     assert!(failed > 5, "{failed}");

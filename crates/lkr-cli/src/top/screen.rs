@@ -8,28 +8,41 @@ pub(super) fn render(server: &str, ready: &Readiness, view: &View) -> String {
     let problems = ready.problems.iter();
     lines.extend(problems.map(|(name, status, reason)| format!("  {name} is {status}: {reason}")));
     lines.push(String::new());
-    lines.push(line("requests", [rate(view.requests), latency(view.request_latency), format!(
-        "in flight {:.0}, errors {}",
-        view.in_flight,
-        rate(view.request_errors)
-    )]));
-    lines.push(line("searches", [rate(view.searches), latency(view.search_latency), format!(
-        "cache hits {}, slow {}",
-        percent(view.cache_hits),
-        rate(view.slow_searches)
-    )]));
+    lines.push(line(
+        "requests",
+        [
+            rate(view.requests),
+            latency(view.request_latency),
+            format!("in flight {:.0}, errors {}", view.in_flight, rate(view.request_errors)),
+        ],
+    ));
+    lines.push(line(
+        "searches",
+        [
+            rate(view.searches),
+            latency(view.search_latency),
+            format!("cache hits {}, slow {}", percent(view.cache_hits), rate(view.slow_searches)),
+        ],
+    ));
     if !view.stages.is_empty() {
         let stages = view.stages.iter().map(|(stage, mean)| format!("{stage} {}", time(Some(*mean))));
         lines.push(format!("  mean of each stage: {}", stages.collect::<Vec<_>>().join(", ")));
     }
-    lines.push(line("documents", [rate(view.documents), latency(view.completion), format!(
-        "queue {}, oldest {}, running {} of {} workers, failures {}",
-        number(view.queue),
-        time(view.oldest_age.filter(|age| *age > 0.0)),
-        number(view.running),
-        number(view.workers),
-        rate(view.failed_attempts)
-    )]));
+    lines.push(line(
+        "documents",
+        [
+            rate(view.documents),
+            latency(view.completion),
+            format!(
+                "queue {}, oldest {}, running {} of {} workers, failures {}",
+                number(view.queue),
+                time(view.oldest_age.filter(|age| *age > 0.0)),
+                number(view.running),
+                number(view.workers),
+                rate(view.failed_attempts)
+            ),
+        ],
+    ));
     for model in &view.models {
         let errors = format!("errors {}", rate(model.errors_per_second));
         lines.push(line(&model.purpose, [rate(model.per_second), latency(model.latency), errors]));

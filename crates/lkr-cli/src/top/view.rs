@@ -74,9 +74,7 @@ pub(super) struct View {
 impl Readiness {
     /// Reads the envelope of `GET /readyz`.
     pub(super) fn of(envelope: &Value) -> Self {
-        let text = |path: &str| {
-            envelope.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
+        let text = |path: &str| envelope.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
         let dependencies = envelope.pointer("/data/dependencies").and_then(Value::as_object);
         let dependencies = dependencies.into_iter().flatten();
         let problem = |(name, status): (&String, &Value)| {

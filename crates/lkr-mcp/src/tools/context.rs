@@ -1,5 +1,7 @@
 //! `context`: the best passages for a question as one text, within a budget of tokens.
 
+use std::time::Instant;
+
 use lkr::{ContextPassage, ContextRequest};
 use rmcp::model::{JsonObject, Tool};
 use serde::{Deserialize, Serialize};
@@ -65,7 +67,9 @@ pub(super) async fn call(server: &McpServer, arguments: JsonObject) -> Result<Ve
     let max_tokens = within(NAME, "max_tokens", max_tokens.unwrap_or(TOKENS), LIMITS)?;
     let scope = server.access().scope(space.as_deref()).await?;
     let request = ContextRequest { query, max_tokens, scope, ..ContextRequest::default() };
+    let started = Instant::now();
     let context = server.kb().context(&request).await?;
+    server.access().gathered(&request.query, started.elapsed(), &context.profile);
     let passages = fitting(context.passages.iter().map(Citation::from).collect(), CITATION_TOKENS)?;
     let warnings = context.warnings.iter().map(|warning| line(warning)).collect();
     Ok(vec![context.text, json(&Citations { passages, warnings })?])

@@ -72,7 +72,7 @@ pub(super) async fn call(server: &McpServer, arguments: JsonObject) -> Result<Ve
     let request = SearchRequest { query, top_k, scope, ..SearchRequest::default() };
     let started = Instant::now();
     let found = server.kb().search(&request).await?;
-    server.access().searched(found.cache, started.elapsed());
+    server.access().searched(&request.query, started.elapsed(), found.profile.as_ref());
     let results = found.response.results.iter().map(Hit::from).collect();
     let warnings = found.response.warnings.iter().map(|warning| line(warning)).collect();
     Ok(vec![json(&Answer { results: fitting(results, MAX_TOKENS)?, warnings })?])

@@ -189,7 +189,9 @@ impl Config {
 
     /// Refuses a collector of traces that is not among the hosts that may be called.
     pub(super) fn check_collector(&self) -> Result<(), String> {
-        let (Some(endpoint), Some(hosts)) = (&self.otlp_endpoint, &self.outgoing_hosts) else { return Ok(()) };
+        let (Some(endpoint), Some(hosts)) = (&self.otlp_endpoint, &self.outgoing_hosts) else {
+            return Ok(());
+        };
         let checked = Policy::only(hosts).and_then(|policy| policy.check(endpoint));
         checked.map_err(|error| format!("otlp_endpoint {} (outgoing_hosts)", error.reason()))
     }

@@ -50,7 +50,9 @@ pub(super) fn collector(text: &str) -> Parsed<Option<String>> {
     match Policy::any().check(text) {
         Ok(()) if !text.contains(['?', '#']) => Ok(Some(text.trim_end_matches('/').to_owned())),
         Ok(()) => Err("expected an address without a query, such as http://127.0.0.1:4318".to_owned()),
-        Err(error) => Err(format!("expected an address such as http://127.0.0.1:4318: it {}", error.reason())),
+        Err(error) => {
+            Err(format!("expected an address such as http://127.0.0.1:4318: it {}", error.reason()))
+        }
     }
 }
 

@@ -60,6 +60,14 @@ impl Endpoint {
     }
 }
 
+impl Endpoint {
+    /// Whether the OpenAPI document lists it. It lists no route of a protocol with a description of its own.
+    #[must_use]
+    pub const fn is_listed(&self) -> bool {
+        self.doc.is_listed
+    }
+}
+
 async fn serve<R: Permission, Fut: Future<Output = HandlerResult>>(
     handler: impl Fn(R, RequestContext) -> Fut,
     request: HttpRequest,

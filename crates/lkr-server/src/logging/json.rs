@@ -10,12 +10,7 @@ use tracing::{
     field::{Field, Visit},
     span::{Attributes, Id},
 };
-use tracing_subscriber::{
-    Layer,
-    fmt::MakeWriter,
-    layer::Context,
-    registry::LookupSpan,
-};
+use tracing_subscriber::{Layer, fmt::MakeWriter, layer::Context, registry::LookupSpan};
 
 /// The field that names the request of a line or a span.
 const REQUEST_ID: &str = "request_id";
@@ -161,8 +156,7 @@ mod tests {
     fn logged(work: impl FnOnce()) -> Vec<Value> {
         let buffer = Buffer::default();
         let writer = buffer.clone();
-        let subscriber =
-            tracing_subscriber::registry().with(JsonLines::new(move || writer.clone()));
+        let subscriber = tracing_subscriber::registry().with(JsonLines::new(move || writer.clone()));
         tracing::subscriber::with_default(subscriber, work);
         let bytes = buffer.0.lock().unwrap().clone();
         let text = String::from_utf8(bytes).unwrap();
@@ -180,7 +174,8 @@ mod tests {
         assert_eq!(line["message"], "cannot\tgo on");
         assert_eq!(line["target"], module_path!());
         assert_eq!(line["request_id"], Value::Null);
-        let fields = json!({ "task": 7, "ok": true, "ratio": 0.5, "error": "a \"quoted\"\nreason", "took": 3 });
+        let fields =
+            json!({ "task": 7, "ok": true, "ratio": 0.5, "error": "a \"quoted\"\nreason", "took": 3 });
         assert_eq!(line["fields"], fields);
         let timestamp = line["timestamp"].as_str().unwrap();
         assert!(OffsetDateTime::parse(timestamp, &Rfc3339).is_ok(), "{timestamp}");

@@ -40,7 +40,8 @@ pub(super) struct SnapshotGauges {
 impl SnapshotGauges {
     pub(super) fn register(registry: &Registry) -> Self {
         let gauge = |name, help| Gauges::register(registry, name, help, &[]);
-        let build = Gauges::register(registry, "lkr_build_info", "Always 1; its labels tell the build", &["version"]);
+        let build =
+            Gauges::register(registry, "lkr_build_info", "Always 1; its labels tell the build", &["version"]);
         build.set(&[env!("CARGO_PKG_VERSION")], 1.0);
         Self {
             in_flight: gauge("lkr_http_requests_in_flight", "Requests whose response is not sent completely"),

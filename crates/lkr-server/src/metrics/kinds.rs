@@ -24,7 +24,8 @@ impl Counters {
     pub(super) fn register(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Self {
         let counters = register(registry, name, CounterVec::new(Opts::new(name, help), labels));
         if labels.is_empty() {
-            let _: Option<Counter> = counters.as_ref().map(|counters| counters.with_label_values::<&str>(&[]));
+            let _: Option<Counter> =
+                counters.as_ref().map(|counters| counters.with_label_values::<&str>(&[]));
         }
         Self(counters)
     }
@@ -98,6 +99,8 @@ fn register<T: Collector + Clone + 'static>(
         Ok(metric)
     });
     registered
-        .inspect_err(|error| tracing::error!(%error, metric = name, "cannot register a metric; it is omitted"))
+        .inspect_err(
+            |error| tracing::error!(%error, metric = name, "cannot register a metric; it is omitted"),
+        )
         .ok()
 }

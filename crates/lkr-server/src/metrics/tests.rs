@@ -107,7 +107,8 @@ fn difference_between_page_and_metrics_is_found() {
         ("b".to_owned(), "histogram".to_owned(), labels(&["z"])),
     ]);
     assert_eq!(exposed(text), expected);
-    let page = "| metric | type |\n|---|---|\n| `a` | counter | `x` (1), `y` | m |\n| `b` | histogram | `z` | m |\n";
+    let page =
+        "| metric | type |\n|---|---|\n| `a` | counter | `x` (1), `y` | m |\n| `b` | histogram | `z` | m |\n";
     assert_eq!(documented(page), expected);
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn document(endpoints: &[Endpoint]) -> OpenApi {
     let mut components = ComponentsBuilder::new()
         .schema(ERROR_ENVELOPE, error_envelope())
         .security_scheme(BEARER, SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
-    for endpoint in endpoints.iter().filter(|endpoint| endpoint.doc.is_listed) {
+    for endpoint in endpoints.iter().filter(|endpoint| endpoint.is_listed()) {
         let Some(method) = http_method(&endpoint.method) else { continue };
         let item = PathItem::new(method, operation(endpoint));
         match paths.paths.get_mut(endpoint.path) {

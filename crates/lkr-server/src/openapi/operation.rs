@@ -57,7 +57,7 @@ pub(crate) struct OperationDoc {
     /// Whether a request must have a body, if the operation takes one.
     pub(super) body_is_required: bool,
     pub(super) has_unready_payload: bool,
-    pub(super) is_listed: bool,
+    pub(crate) is_listed: bool,
 }
 
 impl OperationDoc {

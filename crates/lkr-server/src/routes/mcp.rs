@@ -8,7 +8,7 @@ use actix_web::{
     web::{Bytes, Data},
 };
 use async_trait::async_trait;
-use lkr::{CacheStatus, Scope, SpaceName, Submission};
+use lkr::{Scope, SearchProfile, SpaceName, Submission};
 use lkr_mcp::{Access as ToolAccess, ErrorKind, McpServer};
 use lkr_spaces::WriteAccess;
 
@@ -16,7 +16,8 @@ use super::submissions::submission;
 use crate::{
     error::{ApiError, ErrorCode},
     http::{
-        Access, ApiResponse, Caller, Endpoint, HandlerResult, Reader, RequestContext, Rights, named_space,
+        Access, ApiResponse, Caller, Endpoint, HandlerResult, Reader, RequestContext, RequestId, Rights,
+        named_space,
     },
     openapi::{OperationDoc, ResponseShape},
     state::{AppState, Services},
@@ -39,7 +40,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn serve(reader: Reader, mut cx: RequestContext) -> HandlerResult {
     let body = cx.bytes(BODY_BYTES).await?;
     let writes = cx.is_admitted_to(Access::Authenticated).await?;
-    let access = CallerAccess { state: cx.state_data(), caller: reader.0, writes };
+    let access =
+        CallerAccess { state: cx.state_data(), caller: reader.0, writes, request_id: cx.request_id() };
     let server = McpServer::new(cx.services()?.kb.clone(), Arc::new(access));
     let request = to_http(cx.request(), body)?;
     let response = lkr_mcp::answer(server, request, &cx.state().options.cors_origins).await;
@@ -80,6 +82,7 @@ struct CallerAccess {
     caller: Option<Caller>,
     /// Whether the credential may write at all.
     writes: bool,
+    request_id: RequestId,
 }
 
 impl CallerAccess {
@@ -126,8 +129,12 @@ impl ToolAccess for CallerAccess {
         Ok(self.new_submission(space).await?)
     }
 
-    fn searched(&self, cache: CacheStatus, took: Duration) {
-        self.state.metrics.search(cache == CacheStatus::Hit, took);
+    fn searched(&self, query: &str, took: Duration, profile: Option<&SearchProfile>) {
+        self.state.record_search(&self.request_id, query, took, profile);
+    }
+
+    fn gathered(&self, query: &str, took: Duration, profile: &SearchProfile) {
+        self.state.record_context(&self.request_id, query, took, profile);
     }
 }
 

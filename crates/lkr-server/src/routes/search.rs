@@ -20,7 +20,6 @@ use crate::{
         sse_response, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape, schema},
-    slow_searches::FinishedSearch,
     wire::{
         context::ContextAnswer,
         search::{SearchAnswer, SummaryDone},
@@ -94,8 +93,7 @@ async fn context(reader: Reader, mut cx: RequestContext) -> HandlerResult {
     let request = ContextRequest { scope, ..request };
     let started = Instant::now();
     let response = cx.services()?.kb.context(&request).await.for_read()?;
-    cx.state().metrics.search_profile(&response.profile);
-    log_if_slow(&cx, &request.query, started.elapsed(), &response.profile);
+    cx.state().record_context(&cx.request_id(), &request.query, started.elapsed(), &response.profile);
     ApiResponse::ok(&ContextAnswer::from(response))
 }
 
@@ -137,21 +135,6 @@ fn record_search(
     took: Duration,
     profile: Option<&SearchProfile>,
 ) -> HeaderValue {
-    let metrics = &cx.state().metrics;
-    let Some(profile) = profile else {
-        metrics.search_hit();
-        return HeaderValue::from_static("hit");
-    };
-    metrics.search_miss(took, profile);
-    log_if_slow(cx, query, took, profile);
-    HeaderValue::from_static("miss")
-}
-
-/// Logs a search that was slower than the configuration says.
-fn log_if_slow(cx: &RequestContext, query: &str, took: Duration, profile: &SearchProfile) {
-    let (id, query_chars) = (cx.request_id(), query.chars().count());
-    let finished = FinishedSearch { request_id: id.as_str(), query_chars, took, profile };
-    if finished.log_if_slower(cx.state().options.slow_search) {
-        cx.state().metrics.slow_search();
-    }
+    cx.state().record_search(&cx.request_id(), query, took, profile);
+    HeaderValue::from_static(if profile.is_none() { "hit" } else { "miss" })
 }

@@ -67,7 +67,10 @@ impl RunningExporter {
         let abort = self.task.abort_handle();
         if timeout(grace_period, self.task).await.is_err() {
             abort.abort();
-            tracing::warn!(grace_period_s = grace_period.as_secs(), "spans could not be sent before the stop; dropped");
+            tracing::warn!(
+                grace_period_s = grace_period.as_secs(),
+                "spans could not be sent before the stop; dropped"
+            );
         }
     }
 }
@@ -167,7 +170,10 @@ impl Exporter {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
         let (body, limits) = (body.to_vec().into(), LIMITS);
         let request = Request { headers, body, limits, ..Request::new(Method::POST, self.address()) };
-        let failed = |error: lkr_outgoing::Error| Refusal { is_retryable: error.is_retryable(), reason: error.to_string() };
+        let failed = |error: lkr_outgoing::Error| Refusal {
+            is_retryable: error.is_retryable(),
+            reason: error.to_string(),
+        };
         let response = self.options.outgoing.send(request).await.map_err(failed)?;
         let status = response.status.as_u16();
         if !response.status.is_success() {

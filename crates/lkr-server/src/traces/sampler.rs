@@ -29,7 +29,8 @@ impl ShouldSample for RootSampler {
             None => matches!(name, REQUEST | TASK),
         };
         let decision = if is_sampled { SamplingDecision::RecordAndSample } else { SamplingDecision::Drop };
-        let trace_state = parent.map_or_else(TraceState::default, |parent| parent.span_context().trace_state().clone());
+        let trace_state =
+            parent.map_or_else(TraceState::default, |parent| parent.span_context().trace_state().clone());
         SamplingResult { decision, attributes: Vec::new(), trace_state }
     }
 }

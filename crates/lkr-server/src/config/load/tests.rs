@@ -94,7 +94,8 @@ fn bad_value_is_named_with_its_source_and_secrets_are_not_shown() {
     ] {
         let line = load_error(folder.path(), &[(name, value)], &[]);
         assert!(line.contains(&format!(" for {name}: expected")), "{line}");
-        let may_be_secret = ["PASSWORD", "SECRET", "URL", "BLOBS", "ENDPOINT"].iter().any(|part| name.contains(part));
+        let may_be_secret =
+            ["PASSWORD", "SECRET", "URL", "BLOBS", "ENDPOINT"].iter().any(|part| name.contains(part));
         assert_eq!(line.contains(&format!("bad value {value:?}")), !may_be_secret, "{line}");
         let flag = format!("--{}", name.trim_start_matches("LKR_").to_lowercase().replace('_', "-"));
         let line = load_error(folder.path(), &[], &[&format!("{flag}={value}")]);
@@ -215,7 +216,8 @@ fn observation_keys_are_read_from_all_sources_and_shown() {
     assert_eq!((config.log_format, config.slow_search_ms), (LogFormat::Json, 250));
     assert_eq!(config.otlp_endpoint.as_deref(), Some("http://collector:4318"));
     let shown = show(&config);
-    for line in ["otlp_endpoint = \"http://collector:4318\"", "log_format = \"json\"", "slow_search_ms = 250"] {
+    for line in ["otlp_endpoint = \"http://collector:4318\"", "log_format = \"json\"", "slow_search_ms = 250"]
+    {
         assert!(shown.contains(line), "{shown}");
     }
     assert!(show(&Config::default()).contains("# otlp_endpoint is not set"));
@@ -224,7 +226,8 @@ fn observation_keys_are_read_from_all_sources_and_shown() {
 #[test]
 fn collector_that_may_not_be_called_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let environment = [("LKR_OTLP_ENDPOINT", "http://collector:4318"), ("LKR_OUTGOING_HOSTS", "models.example")];
+    let environment =
+        [("LKR_OTLP_ENDPOINT", "http://collector:4318"), ("LKR_OUTGOING_HOSTS", "models.example")];
     let line = load_error(folder.path(), &environment, &[]);
     assert!(line.contains("otlp_endpoint") && line.contains("collector"), "{line}");
     let environment = [environment[0], ("LKR_OUTGOING_HOSTS", "models.example,collector")];
