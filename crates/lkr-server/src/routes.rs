@@ -6,6 +6,7 @@ mod auth;
 mod backup;
 mod bulk_delete;
 mod dify;
+mod docs;
 mod documents;
 mod eval;
 mod files;
@@ -53,7 +54,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         eval::endpoints(),
         backup::endpoints(),
         ops::endpoints(openapi_json),
-        pages::endpoints(openapi_json),
+        docs::endpoints(openapi_json),
+        pages::endpoints(),
     ];
     groups.into_iter().flatten().collect()
 }

@@ -38,14 +38,20 @@ impl ErrorFormat {
 
     /// The body of an error.
     pub(super) fn body(self, error: &ApiError, id: &RequestId) -> Vec<u8> {
+        let envelope = || envelope_body(error.code.number(), &error.message, b"null", id);
+        self.other_body(error).unwrap_or_else(envelope)
+    }
+
+    /// The body of an error in another form than the envelope; `None` for the envelope.
+    pub(crate) fn other_body(self, error: &ApiError) -> Option<Vec<u8>> {
         let body = match self {
-            Self::Envelope => return envelope_body(error.code.number(), &error.message, b"null", id),
+            Self::Envelope => return None,
             Self::OpenAi => serde_json::to_vec(&OpenAiError::from(error)),
             Self::Dify => serde_json::to_vec(&DifyError::from(error)),
             Self::JsonRpc => serde_json::to_vec(&JsonRpcError::from(error)),
         };
         // A struct of strings and numbers is always JSON.
-        body.unwrap_or_default()
+        Some(body.unwrap_or_default())
     }
 
     /// A code as the OpenAPI document names it in the description of a response.

@@ -3,33 +3,58 @@
 use actix_web::http::Method;
 use utoipa::openapi::{
     ComponentsBuilder, Content, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Required,
-    path::{HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem},
-    request_body::RequestBodyBuilder,
-    schema::{ObjectBuilder, Ref, Schema, Type},
-    security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
+    Server, ServerBuilder, Tag,
+    path::{HttpMethod, Operation, OperationBuilder, PathItem},
+    request_body::{RequestBody, RequestBodyBuilder},
+    schema::Ref,
+    security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
+    tag::TagBuilder,
 };
 
 use super::{
+    envelope::error_envelope,
+    errors::{ERROR_ENVELOPE, error, errors, other_errors},
+    examples,
+    links::link,
     operation::{NamedSchema, OperationDoc, ResponseShape},
-    response::{ERROR_ENVELOPE, error, error_envelope, errors, other_errors, other_success, success},
+    parameters::path_parameters,
+    response::{other_success, success},
 };
 use crate::http::{Access, Endpoint};
 
 /// The name of the security scheme.
 const BEARER: &str = "bearer";
 
-/// The patterns of path parameters.
-const ID: &str = "^[0-9a-f]{32}$";
-const USERNAME: &str = "^[A-Za-z0-9._@-]{3,64}$";
-const SPACE: &str = "^[a-z0-9][a-z0-9._-]{0,63}$";
-const MEMBER: &str = "^(user|group):[A-Za-z0-9._@-]{1,64}$";
+/// The tags with their descriptions, in the order of the document.
+const TAGS: [(&str, &str); 14] = [
+    ("Accounts", "Login, logout, registration and the caller's own password."),
+    ("Documents", "Adding, reading, changing, replacing and deleting documents and their files."),
+    ("Tasks", "The work that requests started: watching, cancelling, retrying."),
+    ("Search", "Layered search, and passages for the prompt of a language model."),
+    ("Knowledge", "The categories of documents, and statistics."),
+    ("Spaces", "Sets of documents with rights of their own, and their members."),
+    ("Groups", "Groups of accounts, which can be members of spaces."),
+    ("Keys", "API keys of the caller's account."),
+    ("Users", "Accounts, for admins."),
+    (
+        "Settings",
+        "Models, parsers and the detection of duplicates. A change takes effect from the next request.",
+    ),
+    ("Webhooks", "URLs that events are posted to."),
+    ("Evaluation", "Measuring the quality of searches."),
+    ("OpenAI", "Spaces as vector stores of the OpenAI API, for its clients."),
+    ("Dify", "Spaces as knowledge of Dify, by its External Knowledge API."),
+];
+
+/// The tag of everything else that keeps the service running.
+const OPERATIONS: (&str, &str) =
+    ("Operations", "Health, metrics, the audit log, backups, and the pages of the service.");
 
 /// The document of these routes.
 pub(crate) fn document(endpoints: &[Endpoint]) -> OpenApi {
     let mut paths = PathsBuilder::new().build();
-    let mut components = ComponentsBuilder::new()
-        .schema(ERROR_ENVELOPE, error_envelope())
-        .security_scheme(BEARER, SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+    let mut components =
+        ComponentsBuilder::new().schema(ERROR_ENVELOPE, error_envelope()).security_scheme(BEARER, bearer());
     for endpoint in endpoints.iter().filter(|endpoint| endpoint.is_listed()) {
         let Some(method) = http_method(&endpoint.method) else { continue };
         let item = PathItem::new(method, operation(endpoint));
@@ -44,7 +69,13 @@ pub(crate) fn document(endpoints: &[Endpoint]) -> OpenApi {
     for named in &other_errors() {
         components = with_schema(components, named);
     }
-    OpenApiBuilder::new().info(info()).paths(paths).components(Some(components.build())).build()
+    OpenApiBuilder::new()
+        .info(info())
+        .servers(Some([server()]))
+        .tags(Some(TAGS.into_iter().chain([OPERATIONS]).map(tag)))
+        .paths(paths)
+        .components(Some(components.build()))
+        .build()
 }
 
 fn with_schema(components: ComponentsBuilder, named: &NamedSchema) -> ComponentsBuilder {
@@ -54,14 +85,31 @@ fn with_schema(components: ComponentsBuilder, named: &NamedSchema) -> Components
 
 fn info() -> utoipa::openapi::Info {
     let description = "A knowledge-base service: it ingests documents in four layers and searches all of them. Every \
-        JSON response has the keys code, message, data and request_id; code 0 means success. Below /api/v1/openai \
-        and /api/v1/dify, bodies and errors are those of these protocols.";
+        JSON response has the keys code, message, data and request_id; code 0 means success. Requests that need a login \
+        send the access_token of `POST /api/v1/auth/login`, or an API key, as `Authorization: Bearer <credential>`. Below /api/v1/openai and \
+        /api/v1/dify, bodies and errors are those of these protocols.";
+    let license =
+        LicenseBuilder::new().name("MIT OR Apache-2.0").identifier(Some("MIT OR Apache-2.0")).build();
     InfoBuilder::new()
         .title("lkr")
         .version(env!("CARGO_PKG_VERSION"))
         .description(Some(description))
-        .license(Some(LicenseBuilder::new().name("MIT OR Apache-2.0").build()))
+        .license(Some(license))
         .build()
+}
+
+fn server() -> Server {
+    ServerBuilder::new().url("/").description(Some("The server that this document comes from.")).build()
+}
+
+fn tag((name, description): (&str, &str)) -> Tag {
+    TagBuilder::new().name(name).description(Some(description)).build()
+}
+
+fn bearer() -> SecurityScheme {
+    let description = "The access_token of a login, or an API key.";
+    let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(description)).build();
+    SecurityScheme::Http(scheme)
 }
 
 fn schemas(doc: &OperationDoc) -> impl Iterator<Item = &NamedSchema> {
@@ -69,7 +117,8 @@ fn schemas(doc: &OperationDoc) -> impl Iterator<Item = &NamedSchema> {
         ResponseShape::Envelope(named) | ResponseShape::Bare(named) => Some(&**named),
         ResponseShape::Raw(_) | ResponseShape::File => None,
     };
-    payload.into_iter().chain(doc.body.as_deref())
+    let others = doc.other_statuses.iter().filter_map(|other| other.payload.as_deref());
+    payload.into_iter().chain(others).chain(doc.body.as_deref()).chain(doc.parameter_schemas())
 }
 
 fn operation(endpoint: &Endpoint) -> Operation {
@@ -78,24 +127,28 @@ fn operation(endpoint: &Endpoint) -> Operation {
         .tag(doc.tag)
         .operation_id(Some(doc.id))
         .summary(Some(doc.summary))
-        .response(doc.status.as_str(), success(doc));
-    for parameter in path_parameters(endpoint.path).chain(doc.parameters.iter().cloned()) {
+        .request_body(request_body(doc));
+    for parameter in path_parameters(endpoint.path, doc).chain(doc.parameters.iter().cloned()) {
         operation = operation.parameter(parameter);
     }
-    if let Some(body) = &doc.body {
-        let content = Content::new(Some(Ref::from_schema_name(&body.name)));
-        let body = RequestBodyBuilder::new().content(doc.body_type, content);
-        let required = if doc.body_is_required { Required::True } else { Required::False };
-        let body = body.required(Some(required));
-        operation = operation.request_body(Some(body.build()));
-    }
-    for (status, description) in &doc.other_statuses {
-        operation = operation.response(status.as_str(), other_success(doc, *status, description));
+    let others = doc.other_statuses.iter().map(|other| (other.status, other_success(doc, other)));
+    for (status, mut response) in [(doc.status, success(doc))].into_iter().chain(others) {
+        link(doc, status.as_str(), &mut response);
+        operation = operation.response(status.as_str(), response);
     }
     for (status, codes) in errors(endpoint) {
         operation = operation.response(status.as_str(), error(endpoint, status, &codes));
     }
     with_security(operation, endpoint.access).build()
+}
+
+fn request_body(doc: &OperationDoc) -> Option<RequestBody> {
+    let body = doc.body.as_deref()?;
+    let mut content = Content::new(Some(Ref::from_schema_name(&body.name)));
+    content.example = examples::request(doc.id).cloned();
+    let required = if doc.body_is_required { Required::True } else { Required::False };
+    let request = RequestBodyBuilder::new().description(Some(body.description()));
+    Some(request.content(doc.body_type, content).required(Some(required)).build())
 }
 
 fn with_security(operation: OperationBuilder, access: Access) -> OperationBuilder {
@@ -105,25 +158,6 @@ fn with_security(operation: OperationBuilder, access: Access) -> OperationBuilde
         _ if access.needs_login(false) => operation.security(bearer()),
         _ => operation.security(SecurityRequirement::default()).security(bearer()),
     }
-}
-
-fn path_parameters(path: &str) -> impl Iterator<Item = Parameter> {
-    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    names.map(|name| {
-        let pattern = match name {
-            "username" => USERNAME,
-            "space" | "group" => SPACE,
-            "member" => MEMBER,
-            _ => ID,
-        };
-        let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).build();
-        ParameterBuilder::new()
-            .name(name)
-            .parameter_in(ParameterIn::Path)
-            .required(Required::True)
-            .schema(Some(Schema::Object(text)))
-            .build()
-    })
 }
 
 fn http_method(method: &Method) -> Option<HttpMethod> {

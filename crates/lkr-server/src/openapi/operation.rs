@@ -1,14 +1,9 @@
 //! The documentation of one route.
 
 use actix_web::http::StatusCode;
-use serde_json::json;
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{
-        RefOr, Required,
-        path::{Parameter, ParameterBuilder, ParameterIn},
-        schema::{Object, ObjectBuilder, Schema, Type},
-    },
+    openapi::{RefOr, path::Parameter, schema::Schema},
 };
 
 use crate::error::ErrorCode;
@@ -18,6 +13,19 @@ pub(crate) struct NamedSchema {
     pub(super) name: String,
     pub(super) schema: RefOr<Schema>,
     pub(super) referenced: Vec<(String, RefOr<Schema>)>,
+}
+
+impl NamedSchema {
+    /// The description of the type.
+    pub(super) fn description(&self) -> &str {
+        let description = match &self.schema {
+            RefOr::T(Schema::Object(object)) => object.description.as_deref(),
+            RefOr::T(Schema::OneOf(one)) => one.description.as_deref(),
+            RefOr::T(Schema::AllOf(all)) => all.description.as_deref(),
+            _ => None,
+        };
+        description.unwrap_or_default()
+    }
 }
 
 /// The schema of a type.
@@ -31,13 +39,24 @@ pub(crate) fn schema<T: ToSchema>() -> Box<NamedSchema> {
 pub(crate) enum ResponseShape {
     /// The envelope around a payload.
     Envelope(Box<NamedSchema>),
-    /// A JSON payload without the envelope.
+    /// A payload without the envelope, as another protocol has it.
     Bare(Box<NamedSchema>),
     /// A body of this content type without an envelope.
     Raw(&'static str),
     /// A file of any type.
     File,
 }
+
+/// A response besides the usual one that is no error.
+pub(crate) struct OtherStatus {
+    pub(super) status: StatusCode,
+    pub(super) description: &'static str,
+    /// The payload, if it is not that of the usual response.
+    pub(super) payload: Option<Box<NamedSchema>>,
+}
+
+/// A parameter of the path with its values: its name, its description and the values.
+pub(super) type PathChoice = (&'static str, &'static str, &'static [&'static str]);
 
 /// What the OpenAPI document says about a route.
 pub(crate) struct OperationDoc {
@@ -49,9 +68,15 @@ pub(crate) struct OperationDoc {
     pub(super) body: Option<Box<NamedSchema>>,
     /// The content type of the request body.
     pub(super) body_type: &'static str,
-    pub(super) other_statuses: Vec<(StatusCode, &'static str)>,
+    pub(super) other_statuses: Vec<OtherStatus>,
     pub(super) other_errors: Vec<(StatusCode, ErrorCode)>,
     pub(super) parameters: Vec<Parameter>,
+    /// The schemas that parameters refer to.
+    pub(super) parameter_schemas: Vec<Box<NamedSchema>>,
+    /// The parameters of the path that may be any text.
+    pub(super) any_path: Vec<&'static str>,
+    /// The parameter of the path that is one of several values.
+    pub(super) path_choice: Option<PathChoice>,
     pub(super) errors: Vec<ErrorCode>,
     pub(super) headers: Vec<(&'static str, &'static str)>,
     /// Whether a request must have a body, if the operation takes one.
@@ -78,6 +103,9 @@ impl OperationDoc {
             other_statuses: Vec::new(),
             other_errors: Vec::new(),
             parameters: Vec::new(),
+            parameter_schemas: Vec::new(),
+            any_path: Vec::new(),
+            path_choice: None,
             errors: Vec::new(),
             headers: Vec::new(),
             body_is_required: true,
@@ -101,9 +129,15 @@ impl OperationDoc {
         Self { body_type: "multipart/form-data", ..self.body::<T>() }
     }
 
-    /// Another status that is no error, and its description.
+    /// Another status that is no error, and its description. It has the payload of the usual response.
     pub(crate) fn also_status(mut self, status: StatusCode, description: &'static str) -> Self {
-        self.other_statuses.push((status, description));
+        self.other_statuses.push(OtherStatus { status, description, payload: None });
+        self
+    }
+
+    /// Another status that is no error, with its description and a payload of its own.
+    pub(crate) fn also_payload<T: ToSchema>(mut self, status: StatusCode, description: &'static str) -> Self {
+        self.other_statuses.push(OtherStatus { status, description, payload: Some(schema::<T>()) });
         self
     }
 
@@ -139,48 +173,11 @@ impl OperationDoc {
         self
     }
 
-    /// An optional query parameter of type string.
-    pub(crate) fn query_text(self, name: &str, description: &str) -> Self {
-        let text = ObjectBuilder::new().schema_type(Type::String).build();
-        self.parameter(optional_parameter(ParameterIn::Query, name, description, text))
+    /// What the usual response is.
+    pub(super) fn success_description(&self) -> &str {
+        match &self.shape {
+            ResponseShape::Envelope(schema) | ResponseShape::Bare(schema) => schema.description(),
+            ResponseShape::Raw(_) | ResponseShape::File => self.summary,
+        }
     }
-
-    /// An optional request header, and its description.
-    pub(crate) fn request_header(self, name: &str, description: &str) -> Self {
-        let text = ObjectBuilder::new().schema_type(Type::String).build();
-        self.parameter(optional_parameter(ParameterIn::Header, name, description, text))
-    }
-
-    /// The query parameters `limit` and `offset`.
-    pub(crate) fn paged(self) -> Self {
-        self.query_limit().query_text("offset", "The cursor next_offset of the previous page.")
-    }
-
-    /// The query parameter `limit`.
-    pub(crate) fn query_limit(self) -> Self {
-        let limit = ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(1))
-            .maximum(Some(100))
-            .default(Some(json!(20)))
-            .build();
-        let limit =
-            optional_parameter(ParameterIn::Query, "limit", "The most items that the page may have.", limit);
-        self.parameter(limit)
-    }
-
-    fn parameter(mut self, parameter: Parameter) -> Self {
-        self.parameters.push(parameter);
-        self
-    }
-}
-
-fn optional_parameter(location: ParameterIn, name: &str, description: &str, schema: Object) -> Parameter {
-    ParameterBuilder::new()
-        .name(name)
-        .parameter_in(location)
-        .required(Required::False)
-        .description(Some(description))
-        .schema(Some(Schema::Object(schema)))
-        .build()
 }

@@ -5,7 +5,7 @@ use lkr_auth::{AuditAction, AuditFilter, AuditId};
 
 use crate::{
     http::{Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, cursor},
-    openapi::{OperationDoc, ResponseShape, schema},
+    openapi::{CursorOf, OperationDoc, ResponseShape, schema},
     wire::audit::{AuditItem, AuditList},
 };
 
@@ -18,8 +18,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     );
     let doc = doc
         .query_text("actor", "Only changes by this account.")
-        .query_text("action", "Only actions of this name, such as account.create.")
-        .paged();
+        .query_choice(
+            "action",
+            "Only actions of this name.",
+            AuditAction::ALL.iter().map(|action| action.name()),
+        )
+        .paged('a', CursorOf::Id);
     vec![Endpoint::new(Method::GET, "/api/v1/audit", doc, list)]
 }
 

@@ -28,7 +28,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             ResponseShape::Envelope(schema::<DeletableDocuments>()),
         )
         .body::<BulkDeleteInput>()
-        .also_status(StatusCode::ACCEPTED, "a task of kind delete_where was accepted"),
+        .also_payload::<Accepted>(StatusCode::ACCEPTED, "A task of kind delete_where was accepted."),
         delete,
     )]
 }

@@ -12,13 +12,14 @@ use crate::{
         ApiResponse, Caller, Endpoint, HandlerResult, OwnedDocument, Owner, Reader, Recheck, RequestContext,
         StreamSubject, cursor, permission_lost, stream_envelope, unknown_document, while_permitted,
     },
-    openapi::{OperationDoc, ResponseShape, schema},
+    openapi::{CursorOf, OperationDoc, ResponseShape, schema},
     wire::{
         document_change::DocumentChangeInput,
         documents::{
             ChunkItem, ChunkList, DeletedDocument, DocumentDetail, DocumentList, DocumentText, L1Item,
         },
         filter_expr::FilterExprJson,
+        filter_expr_schema::FilterExprInput,
     },
 };
 
@@ -42,12 +43,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 )
                 .query_text("source", "Only documents with this source.")
                 .query_text("q", "Only documents whose title starts with this text.")
-                .query_text(
+                .query_json::<FilterExprInput>(
                     "where",
-                    "Only documents that match this expression, JSON of at most 16 KiB as in the search.",
+                    "Only documents that match this expression: JSON of at most 16 KiB.",
                 )
-                .query_text("space", "Only documents of this space.")
-                .paged(),
+                .query_space("Only documents of this space.")
+                .errors(&[ErrorCode::NotFound])
+                .paged('d', CursorOf::Id),
             list,
         ),
         Endpoint::new(
@@ -66,7 +68,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 schema::<L1Item>(),
             )
             .body::<DocumentChangeInput>()
-            .errors(&[ErrorCode::NotFound]),
+            .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             change,
         ),
         Endpoint::new(
@@ -76,14 +78,15 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 "delete_document",
                 "Deletes a document and everything derived from it. For an unknown document all counts are 0",
                 schema::<DeletedDocument>(),
-            ),
+            )
+            .any_text("doc_id"),
             delete,
         ),
         Endpoint::new(
             Method::GET,
             "/api/v1/documents/{doc_id}/chunks",
             doc("list_chunks", "Lists the chunks of a document in order", schema::<ChunkList>())
-                .paged()
+                .paged('c', CursorOf::Position)
                 .errors(&[ErrorCode::NotFound]),
             chunks,
         ),

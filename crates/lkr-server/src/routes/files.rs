@@ -27,7 +27,8 @@ use crate::{
     openapi::{OperationDoc, ResponseShape, schema},
     plugins::selected_plugins,
     routes::submissions::{
-        IDEMPOTENCY, common_submission, first, idempotency, ignored_space, replayed_tasks, submission,
+        IDEMPOTENCY, MAX_KEY_CHARS, common_submission, first, idempotency, ignored_space, replayed_tasks,
+        submission,
     },
     state::Services,
     wire::{
@@ -53,8 +54,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 ResponseShape::Envelope(schema::<UploadAccepted>()),
             )
             .status(StatusCode::ACCEPTED)
-            .request_header(IDEMPOTENCY.0, IDEMPOTENCY.1)
-            .form::<UploadForm>(),
+            .idempotency_key(IDEMPOTENCY.0, IDEMPOTENCY.1, MAX_KEY_CHARS)
+            .form::<UploadForm>()
+            .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             upload,
         ),
         Endpoint::new(
@@ -68,7 +70,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             )
             .status(StatusCode::ACCEPTED)
             .form::<ReplaceForm>()
-            .errors(&[ErrorCode::NotFound]),
+            .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             replace,
         ),
         Endpoint::new(
@@ -87,8 +89,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .header("ETag", "The version of the file.")
             .header("Accept-Ranges", "bytes.")
             .header("Content-Disposition", "attachment, with the file's name.")
-            .also_status(StatusCode::PARTIAL_CONTENT, "the requested range")
-            .also_status(StatusCode::NOT_MODIFIED, "the client has this version of the file")
+            .also_status(StatusCode::PARTIAL_CONTENT, "The requested range.")
+            .also_status(StatusCode::NOT_MODIFIED, "The client has this version of the file.")
             .also_error(StatusCode::RANGE_NOT_SATISFIABLE, ErrorCode::Invalid)
             .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             download,

@@ -11,7 +11,7 @@ use crate::{
     http::{
         Admin, AnyManager, ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, cursor,
     },
-    openapi::{OperationDoc, ResponseShape, schema},
+    openapi::{CursorOf, OperationDoc, ResponseShape, schema},
     wire::groups::{
         DeletedGroup, DeletedGroupMember, GroupInput, GroupItem, GroupList, GroupMemberItem, GroupMemberList,
     },
@@ -29,7 +29,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             Method::GET,
             GROUPS,
-            doc("list_groups", "Lists groups by name", schema::<GroupList>()).paged(),
+            doc("list_groups", "Lists groups by name", schema::<GroupList>()).paged('g', CursorOf::Name),
             list,
         ),
         Endpoint::new(
@@ -52,7 +52,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             Method::GET,
             MEMBERS,
             doc("list_group_members", "Lists the accounts in a group by name", schema::<GroupMemberList>())
-                .paged()
+                .paged('n', CursorOf::Text)
                 .errors(not_found),
             list_members,
         ),
@@ -67,6 +67,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             Method::DELETE,
             MEMBER,
             doc("delete_group_member", "Removes an account from a group", schema::<DeletedGroupMember>())
+                .any_text("username")
                 .errors(not_found),
             delete_member,
         ),

@@ -11,7 +11,7 @@ use crate::{
         ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, Unrestricted, cursor,
         space_names,
     },
-    openapi::{OperationDoc, ResponseShape, schema},
+    openapi::{CursorOf, OperationDoc, ResponseShape, schema},
     wire::keys::{DeletedKey, KeyInput, KeyItem, KeyList, ScopeInput, ShownKey},
 };
 
@@ -35,7 +35,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             Method::GET,
             "/api/v1/auth/keys",
-            doc("list_keys", "Lists the account's API keys, newest first", schema::<KeyList>()).paged(),
+            doc("list_keys", "Lists the account's API keys, newest first", schema::<KeyList>()).paged('k', CursorOf::Id),
             list,
         ),
         Endpoint::new(

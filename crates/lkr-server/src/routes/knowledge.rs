@@ -30,7 +30,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             Method::GET,
             "/api/v1/knowledge/stats",
             doc("stats", "Counts the documents that the caller may read, and their points", schema::<KnowledgeStats>())
-                .query_text("space", "Only documents of this space."),
+                .query_space("Only documents of this space.")
+                .errors(&[ErrorCode::NotFound]),
             stats,
         ),
         Endpoint::new(

@@ -9,7 +9,7 @@ use super::users::exists;
 use crate::{
     error::ApiError,
     http::{ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, SpaceManager, cursor},
-    openapi::{OperationDoc, ResponseShape, schema},
+    openapi::{CursorOf, OperationDoc, ResponseShape, schema},
     state::Services,
     wire::spaces::{DeletedMember, MemberInput, MemberItem, MemberList},
 };
@@ -23,7 +23,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             Method::GET,
             MEMBERS,
-            doc("list_members", "Lists the members of a space", schema::<MemberList>()).paged(),
+            doc("list_members", "Lists the members of a space", schema::<MemberList>())
+                .paged('m', CursorOf::Text),
             list,
         ),
         Endpoint::new(
@@ -40,7 +41,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             Method::DELETE,
             MEMBER,
-            doc("delete_member", "Removes a member from a space", schema::<DeletedMember>()),
+            doc("delete_member", "Removes a member from a space", schema::<DeletedMember>())
+                .any_text("member"),
             delete,
         ),
     ]

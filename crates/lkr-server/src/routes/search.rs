@@ -14,7 +14,7 @@ use lkr::{ContextRequest, SearchProfile, SearchRequest, retrieval::SummaryPart};
 use serde_json::json;
 
 use crate::{
-    error::{ApiError, KbResultExt},
+    error::{ApiError, ErrorCode, KbResultExt},
     http::{
         ApiResponse, Endpoint, HandlerResult, Reader, Recheck, RequestContext, StreamSubject, sse_event,
         sse_response, while_permitted,
@@ -41,7 +41,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "/api/v1/search",
             OperationDoc::new("Search", "search", "Searches the documents", ResponseShape::Envelope(schema::<SearchAnswer>()))
                 .header("X-Cache", X_CACHE_DOC)
-                .body::<SearchInput>(),
+                .body::<SearchInput>()
+                .errors(&[ErrorCode::NotFound]),
             search,
         ),
         Endpoint::new(
@@ -54,7 +55,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 ResponseShape::Raw("text/event-stream"),
             )
             .header("X-Cache", X_CACHE_DOC)
-            .body::<SearchInput>(),
+            .body::<SearchInput>()
+            .errors(&[ErrorCode::NotFound]),
             stream,
         ),
         Endpoint::new(
@@ -66,7 +68,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 "Returns the best passages for a question as one text for a prompt, within a budget of tokens",
                 ResponseShape::Envelope(schema::<ContextAnswer>()),
             )
-            .body::<ContextInput>(),
+            .body::<ContextInput>()
+            .errors(&[ErrorCode::NotFound]),
             context,
         ),
     ]

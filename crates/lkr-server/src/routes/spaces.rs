@@ -11,7 +11,7 @@ use crate::{
         Admin, ApiResponse, Endpoint, HandlerResult, Reader, RequestContext, SMALL_BODY_BYTES, SpaceManager,
         SpaceReader, cursor,
     },
-    openapi::{OperationDoc, ResponseShape, schema},
+    openapi::{CursorOf, OperationDoc, ResponseShape, schema},
     state::Services,
     wire::{
         spaces::{DeletedSpace, SpaceChangeInput, SpaceInput, SpaceItem, SpaceList},
@@ -28,7 +28,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             Method::GET,
             "/api/v1/spaces",
             doc("list_spaces", "Lists the spaces that the caller may read, by name", schema::<SpaceList>())
-                .paged(),
+                .paged('s', CursorOf::Name),
             list,
         ),
         Endpoint::new(
@@ -64,8 +64,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 "Deletes a space that has no documents; with documents=delete, accepts a task that deletes it with them",
                 schema::<DeletedSpace>(),
             )
-            .query_text("documents", "delete: delete the documents of the space too.")
-            .also_status(StatusCode::ACCEPTED, "a task of kind delete_space was accepted")
+            .query_choice("documents", "delete: delete the documents of the space too.", ["delete"])
+            .also_payload::<Accepted>(StatusCode::ACCEPTED, "A task of kind delete_space was accepted.")
             .errors(&[ErrorCode::Conflict]),
             delete,
         ),

@@ -37,7 +37,7 @@ pub(super) const IDEMPOTENCY: (&str, &str) = (
 );
 
 /// The longest key, in characters.
-const MAX_KEY_CHARS: usize = 128;
+pub(super) const MAX_KEY_CHARS: usize = 128;
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let doc =
@@ -48,8 +48,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "/api/v1/documents",
             doc("add_document", "Accepts a document for ingestion", schema::<Accepted>())
                 .status(StatusCode::ACCEPTED)
-                .request_header(IDEMPOTENCY.0, IDEMPOTENCY.1)
-                .body::<DocumentInput>(),
+                .idempotency_key(IDEMPOTENCY.0, IDEMPOTENCY.1, MAX_KEY_CHARS)
+                .body::<DocumentInput>()
+                .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             add,
         ),
         Endpoint::new(
@@ -61,8 +62,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 schema::<BatchAccepted>(),
             )
             .status(StatusCode::ACCEPTED)
-            .request_header(IDEMPOTENCY.0, IDEMPOTENCY.1)
-            .body::<BatchInput>(),
+            .idempotency_key(IDEMPOTENCY.0, IDEMPOTENCY.1, MAX_KEY_CHARS)
+            .body::<BatchInput>()
+            .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             add_all,
         ),
         Endpoint::new(
@@ -75,7 +77,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             )
             .status(StatusCode::ACCEPTED)
             .body::<DocumentInput>()
-            .errors(&[ErrorCode::NotFound]),
+            .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             replace,
         ),
     ]

@@ -15,7 +15,7 @@ use crate::{
         ApiResponse, Endpoint, HandlerResult, KEEP_ALIVE, QuotaShare, Reader, Recheck, RequestContext,
         StreamSubject, TaskOwner, cursor, sse_event, sse_response, unknown_task, while_permitted,
     },
-    openapi::{OperationDoc, ResponseShape, schema},
+    openapi::{CursorOf, OperationDoc, ResponseShape, schema},
     state::AppState,
     wire::tasks::{DeletedTask, TaskItem, TaskList},
 };
@@ -33,9 +33,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             Method::GET,
             "/api/v1/documents/tasks",
             doc("list_tasks", "Lists tasks, newest first", schema::<TaskList>())
-                .query_text("status", "Only tasks with this status: pending, running, done or failed.")
-                .query_text("space", "Only tasks of this space.")
-                .paged(),
+                .query_choice(
+                    "status",
+                    "Only tasks with this status.",
+                    ["pending", "running", "done", "failed"],
+                )
+                .query_space("Only tasks of this space.")
+                .errors(&[ErrorCode::NotFound])
+                .paged('t', CursorOf::Id),
             list,
         ),
         Endpoint::new(

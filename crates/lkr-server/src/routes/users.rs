@@ -7,7 +7,7 @@ use crate::{
     error::{ApiError, ErrorCode},
     first_admin,
     http::{Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, cursor},
-    openapi::{OperationDoc, ResponseShape, schema},
+    openapi::{CursorOf, OperationDoc, ResponseShape, schema},
     state::Services,
     wire::{
         auth::User,
@@ -21,7 +21,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             Method::GET,
             "/api/v1/users",
-            doc("list_users", "Lists accounts by name", schema::<UserList>()).paged(),
+            doc("list_users", "Lists accounts by name", schema::<UserList>()).paged('u', CursorOf::Username),
             list,
         ),
         Endpoint::new(

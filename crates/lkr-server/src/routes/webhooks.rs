@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 use crate::{
     error::{ApiError, ErrorCode},
     http::{Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, cursor},
-    openapi::{OperationDoc, ResponseShape, schema},
+    openapi::{CursorOf, OperationDoc, ResponseShape, schema},
     wire::webhooks::{DeletedWebhook, ShownWebhook, WebhookInput, WebhookItem, WebhookList},
 };
 
@@ -33,7 +33,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             Method::GET,
             "/api/v1/webhooks",
-            doc("list_webhooks", "Lists webhooks, newest first", schema::<WebhookList>()).paged(),
+            doc("list_webhooks", "Lists webhooks, newest first", schema::<WebhookList>())
+                .paged('w', CursorOf::Id),
             list,
         ),
         Endpoint::new(

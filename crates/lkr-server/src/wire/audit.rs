@@ -7,11 +7,13 @@ use super::timestamp::timestamp;
 /// An entry of the audit log.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AuditItem {
+    /// When it was made.
     #[schema(format = DateTime)]
     at: String,
     /// The account that made the change.
     actor: String,
     /// The action, such as account.create.
+    #[schema(pattern = "^[a-z]+(\\.[a-z_]+)+$")]
     action: &'static str,
     /// The username or id of the changed object.
     target: String,
@@ -38,6 +40,7 @@ impl From<AuditEntry> for AuditItem {
 /// A page of audit entries, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AuditList {
+    /// The entries of the page.
     pub(crate) items: Vec<AuditItem>,
     /// The cursor of the next page; null on the last page.
     #[schema(required)]

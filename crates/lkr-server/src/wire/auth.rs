@@ -43,13 +43,17 @@ pub(crate) struct PasswordChange {
 /// An account.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct User {
+    /// Its name.
     username: String,
     /// admin or user
+    #[schema(pattern = "^(admin|user)$")]
     role: &'static str,
+    /// When it was created.
     #[schema(format = DateTime)]
     created_at: String,
     /// Whether the password must be changed before anything else.
     must_change_password: bool,
+    /// Whether the account cannot log in.
     disabled: bool,
 }
 
@@ -71,9 +75,11 @@ pub(crate) struct Token {
     /// Send it as `Authorization: Bearer <access_token>`.
     access_token: String,
     /// Bearer
+    #[schema(pattern = "^Bearer$")]
     token_type: &'static str,
     /// How long it is valid, in seconds.
     expires_in: u64,
+    /// The account.
     user: User,
 }
 

@@ -2,7 +2,7 @@ use lkr::FilterExpr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::filter_expr::{FilterExprInput, FilterExprJson};
+use super::{filter_expr::FilterExprJson, filter_expr_schema::FilterExprInput};
 use crate::error::ApiError;
 
 /// Selects documents to delete.

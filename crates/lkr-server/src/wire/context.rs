@@ -2,9 +2,12 @@ use lkr::{ContextPassage, ContextResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::formats::Id;
+
 /// Passages for a question, as one text for a prompt.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ContextAnswer {
+    /// The question, without surrounding white space.
     query: String,
     /// For each document its title, and for each passage its marker, its heading path and its text; empty if no passage
     /// fits.
@@ -13,7 +16,9 @@ pub(crate) struct ContextAnswer {
     tokens: usize,
     /// The passages in the order of `text`: documents by their best passage, those of a document in its order.
     passages: Vec<ContextPassageItem>,
+    /// What the response lacks, and why; empty if nothing.
     warnings: Vec<String>,
+    /// How long it took, in milliseconds.
     took_ms: u64,
 }
 
@@ -23,19 +28,28 @@ pub(crate) struct ContextPassageItem {
     /// How the text refers to it: [1], [2], …
     marker: String,
     /// The chunks that contain it, in order.
+    #[schema(value_type = Vec<Id>)]
     chunk_ids: Vec<String>,
+    /// The document.
+    #[schema(value_type = Id)]
     doc_id: String,
+    /// The title of the document.
     title: String,
+    /// Where the document comes from.
     source: String,
     /// The headings above its beginning, outermost first.
     path: Vec<String>,
+    /// The first page, from 1; null if the document has no pages.
     #[schema(required)]
     page_start: Option<u32>,
+    /// The last page; null if the document has no pages.
     #[schema(required)]
     page_end: Option<u32>,
     /// The position of the first code point in the document's extracted text.
     char_start: u32,
+    /// The position after the last code point.
     char_end: u32,
+    /// The extracted text cut at char_start and char_end.
     text: String,
     /// The score of the chunk for whose sake it was chosen, as in a search.
     score: f32,

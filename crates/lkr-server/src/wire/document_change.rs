@@ -4,7 +4,7 @@ use lkr::{DocumentChange, MAX_METADATA_KEYS, RESERVED_METADATA, Taxonomy, check_
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::document_input::limit_exceeded;
+use super::{document_input::limit_exceeded, formats::SpaceText};
 use crate::{
     error::ApiError,
     http::{named_space, string_map},
@@ -18,10 +18,13 @@ const MAX_KEYS: usize = 2 * MAX_METADATA_KEYS;
 #[serde(deny_unknown_fields)]
 pub(crate) struct DocumentChangeInput {
     /// The title, at most 4,096 characters and not blank.
+    #[schema(max_length = 4096, min_length = 1, pattern = "\\S")]
     title: Option<String>,
     /// Where the document comes from, at most 4,096 characters.
+    #[schema(max_length = 4096)]
     source: Option<String>,
     /// The space to which the document moves.
+    #[schema(value_type = Option<SpaceText>)]
     space: Option<String>,
     /// A category of the taxonomy, or empty for none. A reclassification keeps it.
     category: Option<String>,

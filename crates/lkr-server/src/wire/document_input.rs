@@ -6,7 +6,7 @@ use lkr::{
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::submission_options::SubmissionOptions;
+use super::{formats::SpaceText, submission_options::SubmissionOptions};
 use crate::{error::ApiError, http::string_map};
 
 /// A document to ingest.
@@ -14,16 +14,19 @@ use crate::{error::ApiError, http::string_map};
 #[serde(deny_unknown_fields)]
 pub(crate) struct DocumentInput {
     /// The text: at most 16 MiB of UTF-8, with at least one character other than white space.
-    #[schema(min_length = 1)]
+    #[schema(min_length = 1, pattern = "\\S")]
     text: String,
     /// The title, at most 4,096 characters. If it is blank, the first heading or line is used.
+    #[schema(max_length = 4096)]
     title: Option<String>,
     /// Where the document comes from, at most 4,096 characters.
+    #[schema(max_length = 4096)]
     source: Option<String>,
     /// Metadata: at most 64 keys. Title, source and metadata together may take 256 KiB as JSON.
     #[serde(default, deserialize_with = "string_map")]
     metadata: Option<BTreeMap<String, String>>,
     /// The space of a new document, `default` if absent. A replacement stays where the document is.
+    #[schema(value_type = Option<SpaceText>)]
     space: Option<String>,
     /// Ingest the document even if the settings detect a duplicate.
     force: Option<bool>,

@@ -4,34 +4,49 @@ use lkr::{Chunk, Counts, DocId, Document, DocumentWithNodes, Node, NodeRecord, O
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::timestamp::timestamp;
+use super::{
+    formats::{Id, SpaceText},
+    timestamp::timestamp,
+};
 
 /// The L1 record of a document.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct L1Item {
-    #[schema(value_type = String)]
+    /// Its id.
+    #[schema(value_type = Id)]
     doc_id: DocId,
+    /// Its title.
     title: String,
+    /// Where it comes from; may be empty.
     source: String,
     /// The space that contains the document.
+    #[schema(value_type = SpaceText)]
     space: String,
+    /// A summary of its text.
     summary: String,
     /// The most significant first.
     keywords: Vec<String>,
     /// Empty if there is none.
     category: String,
     /// ISO 639-1 code; empty if unknown.
+    #[schema(pattern = "^([a-z]{2})?$")]
     language: String,
+    /// Its metadata. An uploaded document has raw_file_path, original_filename and original_size_bytes.
     metadata: BTreeMap<String, String>,
+    /// The number of chunks.
     chunk_count: u64,
     /// The length of the extracted text in code points.
     char_count: u32,
     /// The SHA-256 of the extracted text as UTF-8.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
     content_sha256: String,
+    /// When it was ingested first.
     #[schema(format = DateTime)]
     created_at: String,
+    /// When it was ingested, replaced or changed last.
     #[schema(format = DateTime)]
     updated_at: String,
+    /// Who added it.
     created_by: String,
 }
 
@@ -61,6 +76,7 @@ impl From<Document> for L1Item {
 /// A page of documents, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DocumentList {
+    /// The documents of the page.
     items: Vec<L1Item>,
     /// The cursor of the next page; null on the last page.
     #[schema(required)]
@@ -76,17 +92,23 @@ impl DocumentList {
 /// A section (L2) or a subsection or passage (L3).
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NodeItem {
+    /// The id of the node.
+    #[schema(value_type = Id)]
     node_id: String,
-    #[schema(value_type = String)]
+    /// The document.
+    #[schema(value_type = Id)]
     doc_id: DocId,
     /// The L2 node that contains an L3 node; null for an L2 node.
-    #[schema(required)]
+    #[schema(required, value_type = Option<Id>)]
     parent_id: Option<String>,
     /// l2 or l3
+    #[schema(pattern = "^l[23]$")]
     layer: &'static str,
     /// The position within the layer of the document, from 0.
     ordinal: u32,
+    /// Its heading, or its first words.
     title: String,
+    /// A summary of its text.
     summary: String,
     /// The headings above the node, below the document's title.
     path: Vec<String>,
@@ -94,8 +116,10 @@ pub(crate) struct NodeItem {
     char_start: u32,
     /// The position after the last code point.
     char_end: u32,
+    /// The first page, from 1; null if the document has no pages.
     #[schema(required)]
     page_start: Option<u32>,
+    /// The last page; null if the document has no pages.
     #[schema(required)]
     page_end: Option<u32>,
 }
@@ -123,9 +147,13 @@ impl NodeItem {
 /// A document with its nodes.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DocumentDetail {
+    /// The document.
     l1: L1Item,
+    /// Its sections, in order.
     l2: Vec<NodeItem>,
+    /// Its subsections and passages, in order.
     l3: Vec<NodeItem>,
+    /// The number of chunks.
     chunk_count: u64,
     /// The stored original; null if there is none.
     #[schema(required)]
@@ -135,9 +163,13 @@ pub(crate) struct DocumentDetail {
 /// A stored original.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FileInfo {
+    /// The name under which it was uploaded.
     original_filename: String,
+    /// Its size in bytes.
     size_bytes: u64,
+    /// The content type, by the extension of the name.
     content_type: String,
+    /// Whether the file can be read now.
     available: bool,
 }
 
@@ -169,19 +201,26 @@ impl FileInfo {
 /// A passage of a document.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChunkItem {
+    /// The id of the chunk.
+    #[schema(value_type = Id)]
     chunk_id: String,
     /// The L3 node that contains the chunk.
-    #[schema(required)]
+    #[schema(required, value_type = Option<Id>)]
     parent_id: Option<String>,
     /// The position within the document, from 0.
     ordinal: u32,
     /// The extracted text cut at char_start and char_end.
     text: String,
+    /// The headings above the chunk, outermost first.
     path: Vec<String>,
+    /// The position of the first code point in the document's extracted text.
     char_start: u32,
+    /// The position after the last code point.
     char_end: u32,
+    /// The first page, from 1; null if the document has no pages.
     #[schema(required)]
     page_start: Option<u32>,
+    /// The last page; null if the document has no pages.
     #[schema(required)]
     page_end: Option<u32>,
 }
@@ -205,6 +244,7 @@ impl From<NodeRecord<Chunk>> for ChunkItem {
 /// A page of chunks, in order.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChunkList {
+    /// The chunks of the page.
     pub(crate) items: Vec<ChunkItem>,
     /// The cursor of the next page; null on the last page.
     #[schema(required)]
@@ -214,17 +254,23 @@ pub(crate) struct ChunkList {
 /// The extracted text of a document.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DocumentText {
-    #[schema(value_type = String)]
+    /// The document.
+    #[schema(value_type = Id)]
     pub(crate) doc_id: DocId,
+    /// The extracted text. Offsets count its Unicode code points.
     pub(crate) text: String,
 }
 
 /// Counts by layer.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub(crate) struct ByLayer {
+    /// L1 documents.
     l1: u64,
+    /// L2 sections.
     l2: u64,
+    /// L3 subsections and passages.
     l3: u64,
+    /// Chunks.
     chunks: u64,
 }
 
@@ -237,9 +283,11 @@ impl From<Counts> for ByLayer {
 /// The result of deleting a document.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedDocument {
+    /// The id of the path.
     doc_id: String,
     /// The number of live points that were deleted.
     deleted: ByLayer,
+    /// The sum of the counts.
     deleted_total: u64,
 }
 

@@ -5,12 +5,14 @@ use lkr::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::formats::Id;
 use crate::error::ApiError;
 
 /// Queries with their relevant documents.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GoldSetInput {
+    /// The queries.
     #[schema(min_items = 1, max_items = 10_000)]
     queries: Vec<GoldQueryInput>,
 }
@@ -20,7 +22,7 @@ pub(crate) struct GoldSetInput {
 #[serde(deny_unknown_fields)]
 pub(crate) struct GoldQueryInput {
     /// 1 to 2,000 characters, not counting surrounding white space.
-    #[schema(min_length = 1, max_length = 2000)]
+    #[schema(min_length = 1, max_length = 2000, pattern = "\\S")]
     text: String,
     /// The relevant documents, or parts of them.
     #[schema(min_items = 1, max_items = 1000)]
@@ -31,11 +33,14 @@ pub(crate) struct GoldQueryInput {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RelevantInput {
-    #[schema(value_type = String)]
+    /// The document.
+    #[schema(value_type = Id)]
     doc_id: DocId,
     /// The position of the first code point of the part.
+    #[schema(maximum = 4_294_967_295_u64)]
     char_start: Option<u32>,
     /// The position after its last code point.
+    #[schema(maximum = 4_294_967_295_u64)]
     char_end: Option<u32>,
 }
 
@@ -74,8 +79,11 @@ impl RelevantInput {
 /// The quality of searches by a gold set.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct EvaluateResultItem {
+    /// The quality of flat searches.
     flat: SearchQualityItem,
+    /// The quality of layered searches.
     layered: SearchQualityItem,
+    /// How long the last attempt took, in milliseconds.
     elapsed_ms: u64,
 }
 
@@ -83,9 +91,13 @@ pub(crate) struct EvaluateResultItem {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = FiguresItem)]
 pub(crate) struct SearchQualityItem {
+    /// The number of queries.
     queries: u64,
+    /// Normalised discounted cumulative gain of the first 10 results.
     ndcg_at_10: f64,
+    /// The share of relevant documents or parts among the first 10 results.
     recall_at_10: f64,
+    /// The mean reciprocal rank of the first relevant result among the first 10.
     mrr_at_10: f64,
 }
 

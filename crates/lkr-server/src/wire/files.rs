@@ -1,19 +1,22 @@
 use lkr::{Task, TaskId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::formats::{Id, SpaceText, TaskStatusName};
+
 /// A file to ingest.
-#[derive(Debug, ToSchema)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only the schema is used; the parts are read as a stream")]
 pub(crate) struct UploadForm {
     /// The file. The extension of its name decides its format. Its size limit is configured, 50 MB by default.
     #[schema(value_type = String, format = Binary)]
     file: String,
     /// The title, at most 4,096 characters. If it is blank, the file name without extension is used.
-    #[schema(nullable = false)]
+    #[schema(nullable = false, max_length = 4096)]
     title: Option<String>,
     /// Where the document comes from, at most 4,096 characters. If it is empty, `file:` and the file name are used.
-    #[schema(nullable = false)]
+    #[schema(nullable = false, max_length = 4096)]
     source: Option<String>,
     /// Metadata as a JSON object; anything else is ignored with a warning. Values become strings.
     #[schema(nullable = false)]
@@ -25,22 +28,23 @@ pub(crate) struct UploadForm {
     #[schema(nullable = false)]
     upsert: Option<bool>,
     /// The space of the document, `default` if absent.
-    #[schema(nullable = false)]
+    #[schema(nullable = false, value_type = Option<SpaceText>)]
     space: Option<String>,
 }
 
 /// A file that replaces a document's content.
-#[derive(Debug, ToSchema)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only the schema is used; the parts are read as a stream")]
 pub(crate) struct ReplaceForm {
     /// The file. The extension of its name decides its format. Its size limit is configured, 50 MB by default.
     #[schema(value_type = String, format = Binary)]
     file: String,
     /// The title, at most 4,096 characters. If it is blank, the file name without extension is used.
-    #[schema(nullable = false)]
+    #[schema(nullable = false, max_length = 4096)]
     title: Option<String>,
     /// Where the document comes from, at most 4,096 characters. If it is empty, `file:` and the file name are used.
-    #[schema(nullable = false)]
+    #[schema(nullable = false, max_length = 4096)]
     source: Option<String>,
     /// Metadata as a JSON object; anything else is ignored with a warning. Values become strings.
     #[schema(nullable = false)]
@@ -53,9 +57,11 @@ pub(crate) struct ReplaceForm {
 /// An accepted file.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UploadAccepted {
-    #[schema(value_type = String)]
+    /// The id of the task.
+    #[schema(value_type = Id)]
     task_id: TaskId,
     /// pending; or the current status, if an earlier request with the same Idempotency-Key created the task
+    #[schema(value_type = TaskStatusName)]
     status: &'static str,
     /// The path of the stored file, relative to the upload folder; empty if it could not be stored.
     saved_path: String,

@@ -5,7 +5,6 @@ use std::fmt;
 use lkr::FilterExpr;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Number, Value};
-use utoipa::ToSchema;
 
 use crate::error::ApiError;
 
@@ -14,44 +13,6 @@ const NAME: &str = "where";
 
 /// The longest expression in a query, in bytes of JSON.
 const MAX_QUERY_BYTES: usize = 16 * 1024;
-
-/// An expression over the fields of documents: and, or, not, or a field with one operator; a lower and an upper bound may
-/// stand together. At most 64 expressions, nested at most 8 deep.
-///
-/// A number is compared by value, a date or time of RFC 3339 by instant, any other string by code points. A missing or
-/// empty field passes `exists: false` and nothing else.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "it is the schema of what FilterExpr parses")]
-pub(crate) struct FilterExprInput {
-    /// Expressions that all match.
-    #[schema(no_recursion)]
-    and: Option<Vec<Self>>,
-    /// Expressions of which one matches.
-    #[schema(no_recursion)]
-    or: Option<Vec<Self>>,
-    /// An expression that does not match.
-    #[schema(no_recursion)]
-    not: Option<Box<Self>>,
-    /// doc_id, source, title, category, language, space, created_by, created_at, updated_at, content_type, or metadata.
-    /// followed by the key.
-    field: Option<String>,
-    /// The value: a string or a number.
-    eq: Option<Value>,
-    /// One of 1 to 1,000 values.
-    r#in: Option<Vec<Value>>,
-    /// Above this value.
-    gt: Option<Value>,
-    /// At least this value.
-    gte: Option<Value>,
-    /// Below this value.
-    lt: Option<Value>,
-    /// At most this value.
-    lte: Option<Value>,
-    /// The beginning of the value.
-    prefix: Option<String>,
-    /// Whether there is a value that is not empty.
-    exists: Option<bool>,
-}
 
 /// The JSON of an expression. A key that occurs twice in an object is an error.
 #[derive(Debug, Clone)]

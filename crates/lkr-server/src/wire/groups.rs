@@ -29,10 +29,14 @@ impl GroupInput {
 /// A group of accounts.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct GroupItem {
+    /// Its name.
     group: String,
+    /// Its title; may be empty.
     title: String,
+    /// When it was created.
     #[schema(format = DateTime)]
     created_at: String,
+    /// Who created it.
     created_by: String,
 }
 
@@ -50,6 +54,7 @@ impl From<&Group> for GroupItem {
 /// A page of groups, by name.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct GroupList {
+    /// The groups of the page.
     pub(crate) items: Vec<GroupItem>,
     /// The cursor of the next page; null on the last page.
     #[schema(required)]
@@ -59,13 +64,16 @@ pub(crate) struct GroupList {
 /// The result of deleting a group.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedGroup {
+    /// The name of the group.
     pub(crate) group: String,
+    /// true
     pub(crate) deleted: bool,
 }
 
 /// An account in a group.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct GroupMemberItem {
+    /// The name of the account.
     username: String,
 }
 
@@ -78,6 +86,7 @@ impl From<&GroupMember> for GroupMemberItem {
 /// A page of the accounts in a group, by name.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct GroupMemberList {
+    /// The members of the page.
     pub(crate) items: Vec<GroupMemberItem>,
     /// The cursor of the next page; null on the last page.
     #[schema(required)]
@@ -87,6 +96,7 @@ pub(crate) struct GroupMemberList {
 /// The result of removing an account from a group.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedGroupMember {
+    /// The name of the account.
     pub(crate) username: String,
     /// Whether the account was in the group.
     pub(crate) deleted: bool,

@@ -4,7 +4,7 @@ use lkr::{Category, Stats};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::documents::ByLayer;
+use super::{documents::ByLayer, formats::SpaceText};
 
 /// Counts of documents and points.
 #[derive(Debug, Serialize, ToSchema)]
@@ -13,7 +13,9 @@ pub(crate) struct KnowledgeStats {
     collections: ByLayer,
     /// The number of documents by category; documents without one count as `uncategorized`.
     categories: BTreeMap<String, u64>,
+    /// The number of documents without a category.
     uncategorized_count: u64,
+    /// The number of documents.
     documents_total: u64,
 }
 
@@ -31,7 +33,9 @@ impl From<Stats> for KnowledgeStats {
 /// The categories that documents are classified into.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Categories {
+    /// The categories, as the taxonomy lists them.
     pub(crate) categories: Vec<CategoryItem>,
+    /// Their number.
     pub(crate) count: usize,
 }
 
@@ -39,10 +43,13 @@ pub(crate) struct Categories {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaxonomyCategory)]
 pub(crate) struct CategoryItem {
+    /// Its id.
     id: String,
     /// The value of `category` in documents.
     name: String,
+    /// What belongs to it.
     description: String,
+    /// Words that occur in its documents.
     keywords: Vec<String>,
     /// The id of the parent category; null if there is none.
     #[schema(required)]
@@ -61,5 +68,6 @@ impl From<&Category> for CategoryItem {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReclassifyInput {
     /// The space whose documents are classified.
+    #[schema(value_type = Option<SpaceText>)]
     pub(crate) space: Option<String>,
 }

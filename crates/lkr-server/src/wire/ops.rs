@@ -2,10 +2,13 @@ use lkr::{EmbeddingStatus, Health, PartHealth, QueueStatus, WorkerStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::formats::HealthName;
+
 /// The process is alive.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Alive {
     /// ok
+    #[schema(pattern = "^ok$")]
     pub(crate) status: &'static str,
 }
 
@@ -13,7 +16,9 @@ pub(crate) struct Alive {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Readiness {
     /// The service. It is down if it cannot serve requests.
+    #[schema(value_type = HealthName)]
     pub(crate) status: &'static str,
+    /// The status of each dependency.
     pub(crate) dependencies: Dependencies,
     /// The checks behind the statuses; null while there is nothing to check.
     #[schema(required)]
@@ -53,14 +58,19 @@ impl From<EmbeddingStatus> for EmbeddingItem {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Dependencies {
     /// The store of points.
+    #[schema(value_type = HealthName)]
     vectors: &'static str,
     /// The store of records.
+    #[schema(value_type = HealthName)]
     state: &'static str,
     /// The store of extracted texts and uploaded files.
+    #[schema(value_type = HealthName)]
     blobs: &'static str,
     /// The embedding model. It is degraded if there is none; searches then use keywords alone.
+    #[schema(value_type = HealthName)]
     embedder: &'static str,
     /// The task queue.
+    #[schema(value_type = HealthName)]
     queue: &'static str,
 }
 

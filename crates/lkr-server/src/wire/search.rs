@@ -1,23 +1,27 @@
-use std::collections::BTreeMap;
-
-use lkr_retrieval::{
-    Explain, ExplainedResult, LayerHit, Layers, LegReport, RerankReport, SearchResponse, SearchResult,
-    Summary, SummaryKind,
-};
+use lkr_retrieval::{LayerHit, Layers, SearchResponse, SearchResult, Summary, SummaryKind};
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use super::{
+    explain::ExplainItem,
+    formats::{Id, SpaceText, SummaryKindName},
+};
 
 /// The response to a search.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SearchAnswer {
+    /// The query, without surrounding white space.
     query: String,
     /// The results, best first.
     results: Vec<SearchResultItem>,
+    /// The hits of the upper layers that contributed to the results.
     layers: LayersItem,
     /// Null unless `summarize` is true.
     #[schema(required)]
     summary: Option<SummaryItem>,
+    /// What the response lacks, and why; empty if nothing.
     warnings: Vec<String>,
+    /// How long it took, in milliseconds.
     took_ms: u64,
     /// Present if `explain` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,41 +46,60 @@ impl From<&SearchResponse> for SearchAnswer {
 /// A chunk that matches the query.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SearchResultItem {
+    /// The chunk.
+    #[schema(value_type = Id)]
     chunk_id: String,
+    /// The document.
+    #[schema(value_type = Id)]
     doc_id: String,
+    /// The title of the document.
     title: String,
+    /// Where the document comes from.
     source: String,
+    /// The space that contains the document.
+    #[schema(value_type = SpaceText)]
     space: String,
+    /// The category of the document; empty if there is none.
     category: String,
     /// The headings above the chunk, outermost first.
     path: Vec<String>,
+    /// The first page, from 1; null if the document has no pages.
     #[schema(required)]
     page_start: Option<u32>,
+    /// The last page; null if the document has no pages.
     #[schema(required)]
     page_end: Option<u32>,
     /// The position of the first code point in the document's extracted text.
     char_start: u32,
+    /// The position after the last code point.
     char_end: u32,
+    /// The extracted text cut at char_start and char_end.
     text: String,
     /// Ranges of `text`, in code points, that match words and phrases of the query.
     highlights: Vec<[u32; 2]>,
     /// The fused score, or the reranker's score. It decreases from the first result to the last; results with a literal
     /// match rank above the others.
     score: f32,
+    /// The parts of the score.
     scores: ScoresItem,
 }
 
 /// The parts of a score; null if a leg did not list the chunk.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ScoresItem {
+    /// The score of its L1 document.
     #[schema(required)]
     l1: Option<f32>,
+    /// The score of its L2 section.
     #[schema(required)]
     l2: Option<f32>,
+    /// The score of its L3 node.
     #[schema(required)]
     l3: Option<f32>,
+    /// The cosine of its vector and that of the query.
     #[schema(required)]
     dense: Option<f32>,
+    /// Its BM25 score.
     #[schema(required)]
     sparse: Option<f32>,
 }
@@ -113,18 +136,28 @@ impl From<&SearchResult> for SearchResultItem {
 /// The hits of the upper layers that contributed to the results.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LayersItem {
+    /// Documents.
     l1: Vec<LayerHitItem>,
+    /// Sections.
     l2: Vec<LayerHitItem>,
+    /// Subsections and passages.
     l3: Vec<LayerHitItem>,
 }
 
 /// A hit of an upper layer.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LayerHitItem {
+    /// The id of the document, section or passage.
+    #[schema(value_type = Id)]
     id: String,
+    /// Its document.
+    #[schema(value_type = Id)]
     doc_id: String,
+    /// Its title.
     title: String,
+    /// Its summary.
     summary: String,
+    /// Its score in the layer.
     score: f32,
 }
 
@@ -150,12 +183,15 @@ impl From<&LayerHit> for LayerHitItem {
 /// A summary of the results.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SummaryItem {
+    /// The summary, with markers of citations.
     pub(crate) text: String,
+    /// What the markers refer to.
     citations: Vec<CitationItem>,
     /// The language model that generated it; null for an extractive summary.
     #[schema(required)]
     model: Option<String>,
     /// generated or extractive
+    #[schema(value_type = SummaryKindName)]
     kind: &'static str,
 }
 
@@ -171,8 +207,13 @@ pub(crate) struct SummaryDone<'a> {
 /// The chunk that a citation marker refers to.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CitationItem {
+    /// The marker in the text: [1], [2], …
     marker: String,
+    /// The id of the chunk.
+    #[schema(value_type = Id)]
     chunk_id: String,
+    /// The document of the chunk.
+    #[schema(value_type = Id)]
     doc_id: String,
 }
 
@@ -191,101 +232,6 @@ impl From<&Summary> for SummaryItem {
                 SummaryKind::Generated => "generated",
                 SummaryKind::Extractive => "extractive",
             },
-        }
-    }
-}
-
-/// How the results were ranked.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ExplainItem {
-    legs: Vec<LegItem>,
-    /// Null if no reranker was used.
-    #[schema(required)]
-    rerank: Option<RerankItem>,
-    results: Vec<ExplainedItem>,
-}
-
-/// The work of a reranker.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RerankItem {
-    model: String,
-    /// The number of candidates that it scored.
-    candidates: usize,
-    ms: f64,
-}
-
-/// The contribution of a leg.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct LegItem {
-    /// l1, l2, l3 or chunks
-    layer: &'static str,
-    /// dense or sparse
-    kind: &'static str,
-    weight: f32,
-    candidates: usize,
-    ms: f64,
-}
-
-/// The ranking of a result: its rank and score in each leg (`l1_dense`, …), null if a leg did not list it.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ExplainedItem {
-    chunk_id: String,
-    /// Ranks, from 1.
-    #[schema(value_type = BTreeMap<String, Option<u32>>)]
-    ranks: BTreeMap<&'static str, Option<u32>>,
-    /// Cosines of dense legs and BM25 scores of sparse legs.
-    #[schema(value_type = BTreeMap<String, Option<f32>>)]
-    scores: BTreeMap<&'static str, Option<f32>>,
-    /// The score after the fusion of the legs.
-    fused: f32,
-    /// How well the nearest heading above matches the query, from 0 to 1; 0 if headings do not count.
-    heading: f32,
-    /// Whether it ranks first because of a literal match: a phrase in quotation marks, an identifier, or the whole
-    /// query.
-    exact: bool,
-    /// The reranker's score; null if it was not reranked.
-    #[schema(required)]
-    reranked: Option<f32>,
-}
-
-impl From<&Explain> for ExplainItem {
-    fn from(explain: &Explain) -> Self {
-        Self {
-            legs: explain.legs.iter().map(LegItem::from).collect(),
-            rerank: explain.rerank.as_ref().map(RerankItem::from),
-            results: explain.results.iter().map(ExplainedItem::from).collect(),
-        }
-    }
-}
-
-impl From<&LegReport> for LegItem {
-    fn from(leg: &LegReport) -> Self {
-        Self {
-            layer: leg.layer.name(),
-            kind: leg.kind.name(),
-            weight: leg.weight,
-            candidates: leg.candidates,
-            ms: leg.ms,
-        }
-    }
-}
-
-impl From<&RerankReport> for RerankItem {
-    fn from(report: &RerankReport) -> Self {
-        Self { model: report.model.clone(), candidates: report.candidates, ms: report.ms }
-    }
-}
-
-impl From<&ExplainedResult> for ExplainedItem {
-    fn from(result: &ExplainedResult) -> Self {
-        Self {
-            chunk_id: result.chunk_id.to_string(),
-            ranks: BTreeMap::from(result.ranks.named()),
-            scores: BTreeMap::from(result.scores.named()),
-            fused: result.fused,
-            heading: result.heading,
-            exact: result.exact,
-            reranked: result.reranked,
         }
     }
 }

@@ -4,10 +4,11 @@ use lkr::{ContextRequest, DocId, Fusion, GroupBy, Mode, Scope, SearchFilters, Se
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::formats::{Id, SpaceText};
 use crate::{
     error::ApiError,
     http::{optional_object, space_names, string_map},
-    wire::filter_expr::{FilterExprInput, FilterExprJson},
+    wire::{filter_expr::FilterExprJson, filter_expr_schema::FilterExprInput},
 };
 
 /// A search request.
@@ -15,7 +16,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchInput {
     /// The query: 1 to 2,000 characters, not counting surrounding white space.
-    #[schema(min_length = 1, max_length = 2000)]
+    #[schema(min_length = 1, max_length = 2000, pattern = "\\S")]
     query: String,
     /// The maximum number of results.
     #[schema(minimum = 1, maximum = 100, default = 10)]
@@ -24,7 +25,7 @@ pub(crate) struct SearchInput {
     #[schema(default = false)]
     summarize: Option<bool>,
     /// The spaces to search: 1 to 100 names. Absent: all that the caller may read.
-    #[schema(min_items = 1, max_items = 100)]
+    #[schema(value_type = Option<Vec<SpaceText>>, min_items = 1, max_items = 100)]
     spaces: Option<Vec<String>>,
     /// Restricts the documents to search.
     #[serde(default, deserialize_with = "optional_object")]
@@ -60,7 +61,7 @@ pub(crate) struct FiltersInput {
     /// The exact source.
     source: Option<String>,
     /// The ids of at most 1,000 documents.
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<Id>>, max_items = 1000)]
     doc_ids: Option<Vec<DocId>>,
     /// The language as ISO 639-1 code.
     language: Option<String>,
@@ -97,13 +98,13 @@ impl SearchInput {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContextInput {
     /// The question: 1 to 2,000 characters, not counting surrounding white space.
-    #[schema(min_length = 1, max_length = 2000)]
+    #[schema(min_length = 1, max_length = 2000, pattern = "\\S")]
     query: String,
     /// The most tokens of the text.
     #[schema(minimum = 50, maximum = 32000, default = 2000)]
     max_tokens: Option<u32>,
     /// The spaces to search: 1 to 100 names. Absent: all that the caller may read.
-    #[schema(min_items = 1, max_items = 100)]
+    #[schema(value_type = Option<Vec<SpaceText>>, min_items = 1, max_items = 100)]
     spaces: Option<Vec<String>>,
     /// Restricts the documents to search.
     #[serde(default, deserialize_with = "optional_object")]

@@ -3,20 +3,29 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::settings_input::StrategyInput;
+
 /// The settings that can be changed while the service runs.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SettingsItem {
+    /// The models by purpose.
     models: ModelsItem,
+    /// The parser plugins by file format.
     parsers: ParsersItem,
+    /// How duplicates are detected.
     dedup: DedupItem,
 }
 
 /// The models by purpose.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ModelsItem {
+    /// The embedding model.
     embed: ModelItem,
+    /// The language model that writes summaries.
     summarize: ModelItem,
+    /// The language model that classifies documents.
     classify: ModelItem,
+    /// The reranker.
     rerank: ModelItem,
 }
 
@@ -24,7 +33,7 @@ pub(crate) struct ModelsItem {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ModelItem {
     /// local_llm or remote_compatible; null for none. For embed, null selects the model in this process.
-    #[schema(required)]
+    #[schema(required, pattern = "^(local_llm|remote_compatible)$")]
     provider: Option<&'static str>,
     /// The provider's name of the model.
     model: String,
@@ -42,21 +51,27 @@ pub(crate) struct ModelItem {
 /// The parser plugins by file format.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ParsersItem {
+    /// The parser of PDF files.
     pdf: PluginItem,
+    /// The parser of DOCX files.
     docx: PluginItem,
+    /// The parser of HTML files.
     html: PluginItem,
+    /// The reader of pictures of text.
     ocr: OcrItem,
 }
 
 /// A selected plugin.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PluginItem {
+    /// The name of the plugin.
     plugin: String,
 }
 
 /// The selected OCR plugin.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OcrItem {
+    /// The name of the plugin; none switches OCR off.
     plugin: String,
     /// The languages to recognise, as ISO 639-1 codes.
     languages: Vec<String>,
@@ -66,8 +81,10 @@ pub(crate) struct OcrItem {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DedupItem {
     /// none, sha256 or simhash
+    #[schema(value_type = StrategyInput)]
     strategy: &'static str,
     /// How many of the 64 fingerprint bits may differ between duplicates: 0 to 64.
+    #[schema(maximum = 64)]
     simhash_threshold: u8,
 }
 
@@ -113,19 +130,28 @@ impl From<&ModelEntry> for ModelItem {
 /// The result of testing a model.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SettingsTested {
+    /// Whether the model answered.
     pub(crate) ok: bool,
+    /// How long the call took, in milliseconds.
     pub(crate) latency_ms: u64,
+    /// What the model did, or why the call failed.
     pub(crate) detail: String,
 }
 
 /// The allowed values of settings.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SettingsSchema {
+    /// The kinds of providers.
     pub(crate) llm_providers: Vec<&'static str>,
+    /// The parsers of PDF files.
     pub(crate) pdf_plugins: Vec<String>,
+    /// The parsers of DOCX files.
     pub(crate) docx_plugins: Vec<String>,
+    /// The parsers of HTML files.
     pub(crate) html_plugins: Vec<String>,
+    /// The readers of pictures of text.
     pub(crate) ocr_plugins: Vec<String>,
+    /// The strategies of dedup.
     pub(crate) dedup_strategies: Vec<&'static str>,
     /// The JSON Schema of the settings, with defaults.
     #[schema(value_type = Object)]

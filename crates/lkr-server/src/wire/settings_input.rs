@@ -5,16 +5,20 @@ use lkr_settings::{
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
+use super::formats::LanguageCode;
 use crate::http::{SecretInput, optional_object};
 
 /// A change of the settings. Keys that are absent or null stay as they are, at every level.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SettingsInput {
+    /// The models by purpose.
     #[serde(default, deserialize_with = "optional_object")]
     models: Option<ModelsInput>,
+    /// The parser plugins by file format.
     #[serde(default, deserialize_with = "optional_object")]
     parsers: Option<ParsersInput>,
+    /// How duplicates are detected.
     #[serde(default, deserialize_with = "optional_object")]
     dedup: Option<DedupInput>,
 }
@@ -23,12 +27,16 @@ pub(crate) struct SettingsInput {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelsInput {
+    /// The embedding model.
     #[serde(default, deserialize_with = "optional_object")]
     embed: Option<ModelInput>,
+    /// The language model that writes summaries.
     #[serde(default, deserialize_with = "optional_object")]
     summarize: Option<ModelInput>,
+    /// The language model that classifies documents.
     #[serde(default, deserialize_with = "optional_object")]
     classify: Option<ModelInput>,
+    /// The reranker.
     #[serde(default, deserialize_with = "optional_object")]
     rerank: Option<ModelInput>,
 }
@@ -40,12 +48,14 @@ pub(crate) struct ModelInput {
     /// The kind of provider. Null keeps the current one; none switches the model off.
     provider: Option<ProviderInput>,
     /// The provider's name of the model, at most 200 characters.
+    #[schema(max_length = 200, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*$")]
     model: Option<String>,
     /// The URL of the provider: http or https, a host, no user, query or fragment. A change clears the stored key.
+    #[schema(max_length = 2048, pattern = "^(https?://[A-Za-z0-9.:_\\[\\]-]+(/[^\\s?#@\\\\]*)?)?$")]
     base_url: Option<String>,
     /// The API key to store. The asterisks of a response keep the stored key; null clears it.
     #[serde(default, deserialize_with = "key_change")]
-    #[schema(value_type = Option<String>, format = Password)]
+    #[schema(value_type = Option<String>, format = Password, min_length = 1, max_length = 4096, pattern = "^[\\x21-\\x7e]+$")]
     api_key: KeyChange,
     /// The timeout of a call in seconds, 1 to 600.
     #[schema(minimum = 1, maximum = 600)]
@@ -68,12 +78,16 @@ pub(crate) enum ProviderInput {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ParsersInput {
+    /// The parser of PDF files.
     #[serde(default, deserialize_with = "optional_object")]
     pdf: Option<PluginInput>,
+    /// The parser of DOCX files.
     #[serde(default, deserialize_with = "optional_object")]
     docx: Option<PluginInput>,
+    /// The parser of HTML files.
     #[serde(default, deserialize_with = "optional_object")]
     html: Option<PluginInput>,
+    /// The reader of pictures of text.
     #[serde(default, deserialize_with = "optional_object")]
     ocr: Option<OcrInput>,
 }
@@ -93,6 +107,7 @@ pub(crate) struct OcrInput {
     /// A plugin that GET /settings/schema lists.
     plugin: Option<String>,
     /// The languages to recognise: 1 to 10 ISO 639-1 codes, which replace the current ones.
+    #[schema(min_items = 1, max_items = 10, value_type = Option<Vec<LanguageCode>>)]
     languages: Option<Vec<String>>,
 }
 
@@ -100,6 +115,7 @@ pub(crate) struct OcrInput {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DedupInput {
+    /// How duplicates are detected.
     strategy: Option<StrategyInput>,
     /// How many of the 64 fingerprint bits may differ between duplicates: 0 to 64.
     #[schema(maximum = 64)]

@@ -2,7 +2,7 @@ use lkr_spaces::{Member, NewSpace, ReadPolicy, Space, SpaceChange, SpaceName, Sp
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::timestamp::timestamp;
+use super::{formats::SpaceText, timestamp::timestamp};
 use crate::error::ApiError;
 
 /// A new space.
@@ -117,22 +117,31 @@ impl From<SpaceChangeInput> for SpaceChange {
 /// A space.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SpaceItem {
+    /// Its name.
+    #[schema(value_type = SpaceText)]
     space: String,
+    /// Its title; may be empty.
     title: String,
+    /// What it is for; may be empty.
     description: String,
     /// Who may read it: everyone or members
+    #[schema(value_type = ReadInput)]
     read: &'static str,
     /// Who may add documents: accounts or members
+    #[schema(value_type = WriteInput)]
     write: &'static str,
     /// The number of its documents.
     documents: u64,
     /// The caller's role: reader, writer or manager. Null without a role.
-    #[schema(required)]
+    #[schema(required, value_type = Option<SpaceRoleInput>)]
     your_role: Option<&'static str>,
+    /// When it was created.
     #[schema(format = DateTime)]
     created_at: String,
+    /// When it was changed last.
     #[schema(format = DateTime)]
     updated_at: String,
+    /// Who created it.
     created_by: String,
 }
 
@@ -156,6 +165,7 @@ impl SpaceItem {
 /// A page of spaces, by name.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SpaceList {
+    /// The spaces of the page.
     pub(crate) items: Vec<SpaceItem>,
     /// The cursor of the next page; null on the last page.
     #[schema(required)]
@@ -165,7 +175,10 @@ pub(crate) struct SpaceList {
 /// The result of deleting a space.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedSpace {
+    /// The name of the space.
+    #[schema(value_type = SpaceText)]
     pub(crate) space: String,
+    /// true
     pub(crate) deleted: bool,
 }
 
@@ -173,6 +186,7 @@ pub(crate) struct DeletedSpace {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MemberInput {
+    /// The role in the space.
     pub(crate) role: SpaceRoleInput,
 }
 
@@ -204,6 +218,7 @@ pub(crate) struct MemberItem {
     /// `user:` and a username, or `group:` and the name of a group.
     member: String,
     /// reader, writer or manager
+    #[schema(value_type = SpaceRoleInput)]
     role: &'static str,
 }
 
@@ -216,6 +231,7 @@ impl From<&Member> for MemberItem {
 /// A page of members.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MemberList {
+    /// The members of the page.
     pub(crate) items: Vec<MemberItem>,
     /// The cursor of the next page; null on the last page.
     #[schema(required)]
@@ -225,6 +241,7 @@ pub(crate) struct MemberList {
 /// The result of removing a member.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedMember {
+    /// The member of the path.
     pub(crate) member: String,
     /// Whether it was a member.
     pub(crate) deleted: bool,

@@ -1,19 +1,22 @@
-use lkr::{
-    DeleteResult, DocId, DocumentResult, ModelUsage, ReclassifyResult, ReembedResult, Task, TaskFailure,
-    TaskId, TaskResult, TaskStatus,
-};
+use lkr::{DocId, Task, TaskFailure, TaskId, TaskStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{documents::ByLayer, eval::EvaluateResultItem, timestamp::timestamp};
+use super::{
+    formats::{Id, SpaceText, StageName, TaskKindName, TaskStatusName},
+    task_results::TaskResultItem,
+    timestamp::timestamp,
+};
 use crate::error::ErrorCode;
 
 /// An accepted task.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Accepted {
-    #[schema(value_type = String)]
+    /// The id of the task.
+    #[schema(value_type = Id)]
     pub(crate) task_id: TaskId,
     /// pending; or the current status, if an earlier request with the same Idempotency-Key created the task
+    #[schema(value_type = TaskStatusName)]
     pub(crate) status: &'static str,
 }
 
@@ -26,27 +29,35 @@ impl From<&Task> for Accepted {
 /// A task.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TaskItem {
-    #[schema(value_type = String)]
+    /// The id of the task.
+    #[schema(value_type = Id)]
     task_id: TaskId,
     /// The document that it creates or replaces; null for a task over all documents.
-    #[schema(required, value_type = Option<String>)]
+    #[schema(required, value_type = Option<Id>)]
     doc_id: Option<DocId>,
     /// The space in which it was accepted; null for a task about no single space.
-    #[schema(required)]
+    #[schema(required, value_type = Option<SpaceText>)]
     space: Option<String>,
     /// ingest, replace, reembed, reclassify, evaluate, delete_space or delete_where
+    #[schema(value_type = TaskKindName)]
     kind: &'static str,
     /// pending, running, done or failed
+    #[schema(value_type = TaskStatusName)]
     status: &'static str,
     /// The current stage, or the stage in which it ended.
+    #[schema(value_type = StageName)]
     stage: &'static str,
+    /// The progress of the current stage.
     progress: ProgressItem,
     /// The number of attempts that have succeeded or failed. An attempt that the end of the process cut off does not count.
     attempts: u32,
+    /// When it was accepted.
     #[schema(format = DateTime)]
     created_at: String,
+    /// When it was changed last.
     #[schema(format = DateTime)]
     updated_at: String,
+    /// Who sent it.
     created_by: String,
     /// Present if the task is done.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,106 +72,21 @@ pub(crate) struct TaskItem {
 /// The progress of the current stage.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ProgressItem {
+    /// How many units are done.
     done: u64,
     /// 0 if it is not known yet.
     total: u64,
 }
 
-/// The result of a task.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-#[schema(as = ResultItem)]
-pub(crate) enum TaskResultItem {
-    Document(DocumentResultItem),
-    Reclassified(ReclassifyResultItem),
-    Reembedded(ReembedResultItem),
-    Evaluated(EvaluateResultItem),
-    Deleted(DeleteResultItem),
-}
-
-/// The result of deleting documents by a task.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct DeleteResultItem {
-    /// The live points that went, by layer.
-    deleted: ByLayer,
-    /// Their sum.
-    deleted_total: u64,
-}
-
-/// The result of ingesting or replacing a document.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct DocumentResultItem {
-    #[schema(value_type = String)]
-    doc_id: DocId,
-    title: String,
-    category: String,
-    language: String,
-    /// The earlier document that this one duplicates; null if there is none.
-    #[schema(required)]
-    duplicate_of: Option<Duplicate>,
-    counts: ByLayer,
-    /// The number of texts that were embedded.
-    embedded: u64,
-    usage: UsageItem,
-    warnings: Vec<String>,
-    elapsed_ms: u64,
-}
-
-/// The result of classifying all documents.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ReclassifyResultItem {
-    /// The number of documents that were classified.
-    documents: u64,
-    /// The number of documents whose category the last attempt changed.
-    changed: u64,
-    /// The number of documents that kept the category set by a user.
-    by_hand: u64,
-    /// The number of documents without a category.
-    uncategorized: u64,
-    usage: UsageItem,
-    warnings: Vec<String>,
-    elapsed_ms: u64,
-}
-
-/// The result of a re-embedding.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ReembedResultItem {
-    /// The model that searches use now.
-    model: String,
-    /// The number of documents with vectors of this model.
-    reembedded: u64,
-    /// The number of documents without vectors of this model. Searches find them by keywords alone.
-    left_out: u64,
-    /// The number of texts that the last attempt embedded. Texts of earlier attempts are not embedded again.
-    embedded: u64,
-    /// The number of ranks that a cosine difference of 1 counts in graded fusion with this model.
-    cosine_scale: f32,
-    /// Why documents were left out.
-    warnings: Vec<String>,
-    elapsed_ms: u64,
-}
-
-/// An earlier document with the same or nearly the same content.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Duplicate {
-    #[schema(value_type = String)]
-    doc_id: DocId,
-    /// The number of the 64 fingerprint bits that differ; 0 for equal texts.
-    distance: u32,
-}
-
-/// The calls of language models.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct UsageItem {
-    calls: u64,
-    tokens: u64,
-}
-
 /// Why a task failed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FailureItem {
+    /// The code, as in an error response.
     code: u32,
+    /// What failed, and why.
     message: String,
+    /// The stage that failed.
+    #[schema(value_type = StageName)]
     stage: &'static str,
     /// Whether a retry may succeed.
     retryable: bool,
@@ -188,73 +114,6 @@ impl From<Task> for TaskItem {
     }
 }
 
-impl TaskResultItem {
-    fn new(doc_id: Option<DocId>, result: TaskResult) -> Option<Self> {
-        Some(match result {
-            TaskResult::Document(result) => Self::Document(DocumentResultItem::new(doc_id?, result)),
-            TaskResult::Reclassified(result) => Self::Reclassified(result.into()),
-            TaskResult::Reembedded(result) => Self::Reembedded(result.into()),
-            TaskResult::Evaluated(result) => Self::Evaluated(result.into()),
-            TaskResult::Deleted(DeleteResult { deleted, .. }) => {
-                Self::Deleted(DeleteResultItem { deleted_total: deleted.total(), deleted: deleted.into() })
-            }
-        })
-    }
-}
-
-impl From<ReclassifyResult> for ReclassifyResultItem {
-    fn from(result: ReclassifyResult) -> Self {
-        Self {
-            documents: result.documents,
-            changed: result.changed,
-            by_hand: result.by_hand,
-            uncategorized: result.uncategorized,
-            usage: result.usage.into(),
-            warnings: result.warnings,
-            elapsed_ms: result.elapsed_ms,
-        }
-    }
-}
-
-impl From<ReembedResult> for ReembedResultItem {
-    fn from(result: ReembedResult) -> Self {
-        Self {
-            model: result.model,
-            reembedded: result.reembedded,
-            left_out: result.left_out,
-            embedded: result.embedded,
-            cosine_scale: result.cosine_scale,
-            warnings: result.warnings,
-            elapsed_ms: result.elapsed_ms,
-        }
-    }
-}
-
-impl From<ModelUsage> for UsageItem {
-    fn from(usage: ModelUsage) -> Self {
-        Self { calls: usage.calls, tokens: usage.tokens }
-    }
-}
-
-impl DocumentResultItem {
-    fn new(doc_id: DocId, result: DocumentResult) -> Self {
-        Self {
-            doc_id,
-            title: result.title,
-            category: result.category,
-            language: result.language,
-            duplicate_of: result
-                .duplicate_of
-                .map(|found| Duplicate { doc_id: found.doc_id, distance: found.distance }),
-            counts: result.counts.into(),
-            embedded: result.embedded,
-            usage: result.usage.into(),
-            warnings: result.warnings,
-            elapsed_ms: result.elapsed_ms,
-        }
-    }
-}
-
 impl From<TaskFailure> for FailureItem {
     fn from(failure: TaskFailure) -> Self {
         Self {
@@ -269,7 +128,8 @@ impl From<TaskFailure> for FailureItem {
 /// The result of deleting a task.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedTask {
-    #[schema(value_type = String)]
+    /// The id of the task.
+    #[schema(value_type = Id)]
     pub(crate) task_id: TaskId,
     /// true
     pub(crate) deleted: bool,
@@ -278,6 +138,7 @@ pub(crate) struct DeletedTask {
 /// A page of tasks, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TaskList {
+    /// The tasks of the page.
     items: Vec<TaskItem>,
     /// The cursor of the next page; null on the last page.
     #[schema(required)]

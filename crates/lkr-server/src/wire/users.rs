@@ -46,6 +46,7 @@ impl From<RoleInput> for Role {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UserChange {
+    /// What the account may do.
     role: Option<RoleInput>,
     /// Whether the account cannot log in.
     disabled: Option<bool>,
@@ -69,6 +70,7 @@ pub(crate) struct NewPassword {
 /// A page of accounts, by name.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UserList {
+    /// The accounts of the page.
     pub(crate) items: Vec<User>,
     /// The cursor of the next page; null on the last page.
     #[schema(required)]
@@ -78,6 +80,8 @@ pub(crate) struct UserList {
 /// The result of deleting an account.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedUser {
+    /// The name of the account.
     pub(crate) username: String,
+    /// true
     pub(crate) deleted: bool,
 }

@@ -3,7 +3,10 @@ use lkr_webhooks::{EventKind, Webhook};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::timestamp::timestamp;
+use super::{
+    formats::{Id, SpaceText},
+    timestamp::timestamp,
+};
 use crate::http::SecretInput;
 
 /// A new webhook.
@@ -12,15 +15,16 @@ use crate::http::SecretInput;
 pub(crate) struct WebhookInput {
     /// The URL to post events to: http or https, a host that outgoing requests may reach, no user; at most 2048
     /// characters. Redirects are not followed.
-    #[schema(min_length = 1, max_length = 2048)]
+    #[schema(min_length = 1, max_length = 2048, pattern = "^https?://[^\\s@]+$")]
     pub(crate) url: String,
     /// The secret that signs deliveries, 1 to 256 characters. By default a random one is generated.
-    #[schema(value_type = Option<String>, format = Password, min_length = 1, max_length = 256)]
+    #[schema(value_type = Option<String>, format = Password, min_length = 1, max_length = 256, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$")]
     pub(crate) secret: Option<SecretInput>,
     /// The events to deliver, at least one.
     #[schema(min_items = 1)]
     pub(crate) events: Vec<EventInput>,
     /// The only space whose events to deliver; by default, those of all spaces and of tasks on all documents.
+    #[schema(value_type = Option<SpaceText>)]
     pub(crate) space: Option<String>,
 }
 
@@ -51,15 +55,21 @@ impl From<EventInput> for EventKind {
 /// A webhook without its secret.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WebhookItem {
+    /// Its id.
+    #[schema(value_type = Id)]
     id: String,
+    /// Where events are posted.
     url: String,
     /// The events to deliver.
+    #[schema(value_type = Vec<EventInput>)]
     events: Vec<&'static str>,
     /// The only space whose events are delivered; null for all.
-    #[schema(required, value_type = Option<String>)]
+    #[schema(required, value_type = Option<SpaceText>)]
     space: Option<SpaceName>,
+    /// When it was created.
     #[schema(format = DateTime)]
     created_at: String,
+    /// Who created it.
     created_by: String,
 }
 
@@ -89,6 +99,7 @@ pub(crate) struct ShownWebhook {
 /// A page of webhooks, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WebhookList {
+    /// The webhooks of the page.
     pub(crate) items: Vec<WebhookItem>,
     /// The cursor of the next page; null on the last page.
     #[schema(required)]
@@ -98,6 +109,8 @@ pub(crate) struct WebhookList {
 /// The result of deleting a webhook.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedWebhook {
+    /// The id of the webhook.
+    #[schema(value_type = Id)]
     pub(crate) id: String,
     /// true
     pub(crate) deleted: bool,

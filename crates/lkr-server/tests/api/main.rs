@@ -3,6 +3,7 @@
 
 mod accounts;
 mod chat_models;
+mod conformance;
 mod context;
 mod cors;
 mod dify;
@@ -18,6 +19,7 @@ mod knowledge;
 mod mcp;
 mod openai;
 mod openapi;
+mod openapi_examples;
 mod operations;
 mod reembed;
 mod replacements;

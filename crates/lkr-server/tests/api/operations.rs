@@ -1,10 +1,11 @@
 //! The root paths, and the server while it starts and stops.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use std::collections::BTreeSet;
-
-use actix_web::http::Method;
+use actix_web::{
+    http::{Method, StatusCode},
+    test,
+};
 use serde_json::json;
 
 use crate::support::{Api, App, PASSWORD, TEXT, TestOptions, api, api_with};
@@ -197,12 +198,59 @@ async fn lesson_29_pages_have_a_strict_content_security_policy() {
             assert!(policy.contains(part), "{policy}");
         }
         assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
-        let html = String::from_utf8(response.body).unwrap();
-        assert!(
-            !html.contains("<script") && !html.contains("//"),
-            "the page loads something from another origin"
-        );
+        let html = String::from_utf8(response.body.clone()).unwrap();
+        let scripts: Vec<_> = html.split("<script").skip(1).collect();
+        let nonce = policy.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap();
+        assert_eq!(scripts.len(), if path == "/docs" { 2 } else { 0 }, "{path}");
+        let has_nonce = |element: &&str| element.starts_with(&format!(" nonce=\"{nonce}\""));
+        assert!(scripts.iter().all(has_nonce), "{path}: a script without a nonce");
+        for loaded in ["src=\"", "href=\""] {
+            for target in html.split(loaded).skip(1) {
+                let is_local = target.starts_with('/') && !target.starts_with("//");
+                assert!(is_local, "{path} loads something from another origin: {}", &target[..20]);
+            }
+        }
     }
     let docs = String::from_utf8(api.get("/docs").await.body).unwrap();
     assert!(docs.contains("/api/v1/search/stream"));
+}
+
+/// The script and the style of the page /docs come compressed to clients that accept that, and once for each version.
+#[actix_web::test]
+async fn docs_files_are_compressed_and_revalidated() {
+    let api = api().await;
+    for (file, content_type) in [
+        ("swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
+        ("swagger-ui.css", "text/css; charset=utf-8"),
+    ] {
+        let get = async |headers: &[(&'static str, &str)]| {
+            let request = test::TestRequest::with_uri(&format!("/docs/{file}"));
+            api.send(headers.iter().fold(request, |request, header| request.insert_header(*header))).await
+        };
+        let (plain, gzipped) = (get(&[]).await, get(&[("accept-encoding", "br;q=1, gzip;q=0.5")]).await);
+        for response in [&plain, &gzipped] {
+            assert_eq!(
+                (response.status, response.header("content-type")),
+                (StatusCode::OK, Some(content_type))
+            );
+            assert_eq!(response.header("vary"), Some("Accept-Encoding"));
+            assert_eq!(response.header("x-content-type-options"), Some("nosniff"));
+        }
+        assert_eq!(
+            (plain.header("content-encoding"), gzipped.header("content-encoding")),
+            (None, Some("gzip"))
+        );
+        assert!(gzipped.body.len() * 2 < plain.body.len(), "{file}");
+        assert_eq!(get(&[("accept-encoding", "gzip;q=0")]).await.body, plain.body);
+        assert_ne!(plain.header("etag"), gzipped.header("etag"));
+        let etag = gzipped.header("etag").unwrap();
+        let current = get(&[("accept-encoding", "gzip"), ("if-none-match", etag)]).await;
+        assert_eq!(
+            (current.status.as_u16(), current.body.len(), current.header("etag")),
+            (304, 0, Some(etag))
+        );
+        assert_eq!(get(&[("if-none-match", "\"other\"")]).await.status, StatusCode::OK);
+    }
+    let unknown = api.get("/docs/index.html").await;
+    unknown.expect_error(1004, 404);
 }

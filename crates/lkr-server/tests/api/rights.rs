@@ -91,6 +91,7 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("GET", "/readyz", Access::Public),
     ("GET", "/metrics", Access::Public),
     ("GET", "/docs", Access::Public),
+    ("GET", "/docs/{file}", Access::Public),
     ("GET", "/", Access::Public),
 ];
 
@@ -291,6 +292,7 @@ async fn call_endpoint<S: App>(api: &Api<S>, endpoint: &Endpoint, target: &str, 
     let space = if target == ID { SPACE } else { target };
     let path = path.replace("{username}", "nobody-here").replace("{id}", ID).replace("{space}", space);
     let path = path.replace("{group}", "nobodies").replace("{member}", "user:nobody-here");
+    let path = path.replace("{file}", "swagger-ui.css");
     api.call(endpoint.method.clone(), &path, token, None).await
 }
 

@@ -33,6 +33,8 @@ use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore
 use lkr_vectors::{FailingVectors, MemoryVectors, VectorStore};
 use serde_json::{Value, json};
 
+use crate::conformance;
+
 /// The size limit of uploads in these tests.
 pub(crate) const MAX_UPLOAD_BYTES: u64 = 1024 * 1024;
 
@@ -334,14 +336,28 @@ impl<S: App> Api<S> {
         token: &str,
         body: Option<Value>,
     ) -> TestResponse {
-        let mut request = test::TestRequest::with_uri(path).method(method);
+        let mut request = test::TestRequest::with_uri(path).method(method.clone());
         if !token.is_empty() {
             request = request.insert_header(("authorization", format!("Bearer {token}")));
         }
         if let Some(body) = body {
             request = request.set_json(body);
         }
-        self.send(request).await
+        let response = self.send(request).await;
+        conformance::check(self.openapi().await, &method, path, &response);
+        response
+    }
+
+    /// The OpenAPI document.
+    async fn openapi(&self) -> &'static Value {
+        match conformance::known_document() {
+            Some(document) => document,
+            None => {
+                let response = self.send(test::TestRequest::with_uri("/api/v1/openapi.json")).await;
+                assert_eq!(response.status, StatusCode::OK, "{}", response.json());
+                conformance::keep_document(response.json())
+            }
+        }
     }
 
     pub(crate) async fn get(&self, path: &str) -> TestResponse {

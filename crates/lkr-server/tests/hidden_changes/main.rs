@@ -13,6 +13,8 @@
     reason = "a test fails by a panic and shows its seed"
 )]
 
+#[path = "../api/conformance.rs"]
+mod conformance;
 mod generator;
 mod hidden;
 mod operation_clock;

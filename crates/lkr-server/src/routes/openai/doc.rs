@@ -12,5 +12,5 @@ pub(super) fn paged(doc: OperationDoc) -> OperationDoc {
     doc.query_limit()
         .query_text("after", "The id of an object: the page begins after it.")
         .query_text("before", "The id of an object: the page ends before it.")
-        .query_text("order", "desc (the newest first, the default) or asc.")
+        .query_choice("order", "desc: the newest first, the default; or asc.", ["desc", "asc"])
 }

@@ -32,9 +32,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 "Lists the documents of a space, by the time at which they were accepted",
                 schema::<VectorStoreFileList>(),
             ))
-            .query_text(
+            .query_choice(
                 "filter",
                 "A status. Documents that can be searched, which alone are listed, are completed.",
+                STATUSES,
             ),
             list,
         ),

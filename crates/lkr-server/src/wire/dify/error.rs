@@ -16,6 +16,7 @@ pub(crate) struct DifyError {
     /// 1001: the Authorization header is missing or malformed; 1002: authorization failed; 2001: the knowledge does not
     /// exist; otherwise the HTTP status.
     error_code: u16,
+    /// The reason, for people.
     error_msg: String,
 }
 

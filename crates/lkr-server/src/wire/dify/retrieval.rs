@@ -22,8 +22,10 @@ pub(crate) struct RetrievalInput {
     /// The query: 1 to 2,000 characters, not counting surrounding white space.
     #[schema(min_length = 1, max_length = 2000)]
     query: String,
+    /// How many chunks are retrieved, and how good ones.
     #[serde(default, deserialize_with = "optional_object")]
     retrieval_setting: Option<RetrievalSettingInput>,
+    /// Which documents are searched.
     #[serde(default, deserialize_with = "optional_object")]
     metadata_condition: Option<MetadataConditionInput>,
 }

@@ -6,12 +6,14 @@ use crate::error::{ApiError, ErrorCode, ErrorSubject};
 /// An error as the OpenAI API answers it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OpenAiError {
+    /// What went wrong.
     error: OpenAiErrorDetail,
 }
 
 /// What went wrong.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OpenAiErrorDetail {
+    /// The reason, for people.
     message: String,
     /// invalid_request_error, rate_limit_error or server_error
     r#type: &'static str,

@@ -35,6 +35,7 @@ pub(crate) struct VectorSearchInput {
     #[serde(default)]
     #[schema(value_type = Option<AttributeFilter>)]
     filters: Option<FilterExprJson>,
+    /// How results are ranked, and which are left out.
     #[serde(default, deserialize_with = "optional_object")]
     ranking_options: Option<RankingOptionsInput>,
     /// Accepted and without effect: a query is searched for as it is, which search_query shows.
@@ -46,7 +47,9 @@ pub(crate) struct VectorSearchInput {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged, expecting = "expected a string or a list of strings")]
 pub(crate) enum QueryInput {
+    /// A query.
     One(String),
+    /// Several queries.
     Several(Vec<String>),
 }
 

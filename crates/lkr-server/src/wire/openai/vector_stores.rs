@@ -21,6 +21,7 @@ pub(crate) struct VectorStoreItem {
     name: String,
     /// 0: the bytes of a space are not counted.
     usage_bytes: u64,
+    /// The number of documents.
     file_counts: FileCountsItem,
     /// completed
     status: &'static str,
@@ -38,8 +39,11 @@ pub(crate) struct FileCountsItem {
     in_progress: u64,
     /// Documents that can be searched.
     completed: u64,
+    /// 0: a failed task leaves no document.
     failed: u64,
+    /// 0: a cancelled task leaves no document.
     cancelled: u64,
+    /// All of them.
     total: u64,
 }
 
@@ -74,6 +78,7 @@ impl From<SpaceCounts> for FileCountsItem {
 pub(crate) struct VectorStoreList {
     /// list
     object: &'static str,
+    /// The vector stores of the page.
     data: Vec<VectorStoreItem>,
     /// The id of the first object of the page; null if it is empty.
     #[schema(required)]
@@ -102,6 +107,7 @@ pub(crate) struct VectorStoreFileItem {
     object: &'static str,
     /// When the document was first published, as Unix time in seconds.
     created_at: i64,
+    /// The name of the space.
     vector_store_id: String,
     /// completed: a document is listed once it can be searched.
     status: &'static str,
@@ -113,6 +119,7 @@ pub(crate) struct VectorStoreFileItem {
     /// The metadata, and other fields under names that begin with `lkr.`.
     #[schema(value_type = std::collections::BTreeMap<String, Value>)]
     attributes: Map<String, Value>,
+    /// How the document was cut into chunks.
     chunking_strategy: ChunkingStrategy,
 }
 
@@ -144,6 +151,7 @@ impl VectorStoreFileItem {
 pub(crate) struct VectorStoreFileList {
     /// list
     object: &'static str,
+    /// The files of the page.
     data: Vec<VectorStoreFileItem>,
     /// The id of the first object of the page; null if it is empty.
     #[schema(required)]
@@ -182,6 +190,7 @@ pub(crate) struct FileContent {
 pub(crate) struct TextContent {
     /// text
     pub(crate) r#type: &'static str,
+    /// The text.
     pub(crate) text: String,
 }
 
