@@ -15,17 +15,28 @@ const DOCUMENTS: usize = 10;
 /// The number of results for a query that judges passages: enough that they cover ten judged passages.
 const CHUNKS: usize = 100;
 
+/// The most bytes of a gold set as JSON. It is stored as one record, and the store has no larger ones.
+pub const MAX_GOLD_BYTES: usize = 1024 * 1024;
+
+fn too_many_bytes(bytes: usize) -> String {
+    format!("the gold set has {bytes} bytes of JSON, at most {MAX_GOLD_BYTES} are allowed")
+}
+
 impl KnowledgeBase {
     /// Accepts a task that runs the queries of a gold set, flat and layered, and measures the results.
     ///
     /// # Errors
-    /// `Invalid` with the first violation in the gold set.
+    /// `Invalid` with the first violation in the gold set, or if it has more than [`MAX_GOLD_BYTES`].
     pub async fn evaluate(&self, gold: &GoldSet, created_by: &Creator) -> Result<Task> {
         if let Some(violation) = gold.violation() {
             return Err(Error::new(ErrorKind::Invalid, "evaluate", violation));
         }
         let gold =
             serde_json::to_vec(gold).map_err(|error| Error::new(ErrorKind::Internal, "evaluate", error))?;
+        if gold.len() > MAX_GOLD_BYTES {
+            let reason = too_many_bytes(gold.len());
+            return Err(Error::new(ErrorKind::Invalid, "evaluate", reason));
+        }
         self.shared.ingestor.evaluate(gold, created_by).await.during("evaluate")
     }
 }

@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +14,9 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 URL = os.environ["LKR_URL"]
 SCRATCH = Path(os.environ["SCRATCH"])
+
+# Responses of bytes of any content type, which the generator leaves to the caller. Every other warning is a failure.
+BYTES = {"GET /api/v1/backup", "GET /api/v1/documents/{doc_id}/file", "GET /docs/{file}"}
 
 # Nothing is reformatted: the generated code is only run.
 CONFIG = {"post_hooks": [], "package_name_override": "generated_lkr", "project_name_override": "generated-lkr"}
@@ -26,12 +30,14 @@ def document():
 def generate():
     config = SCRATCH / "generator.json"
     config.write_text(json.dumps(CONFIG))
-    command = [sys.executable, "-m", "openapi_python_client", "generate", "--fail-on-warning"]
+    command = [sys.executable, "-m", "openapi_python_client", "generate"]
     command += ["--url", f"{URL}/api/v1/openapi.json", "--config", str(config)]
     command += ["--output-path", str(SCRATCH / "client"), "--overwrite", "--meta", "none"]
     done = subprocess.run(command, capture_output=True, text=True)
-    print(done.stdout[-4000:], done.stderr[-4000:])
-    assert done.returncode == 0, "the client cannot be generated without warnings"
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, output
+    warnings = set(re.findall(r"WARNING parsing (.*?) within", output))
+    assert warnings == BYTES, output
     (SCRATCH / "client").rename(SCRATCH / "generated_lkr")
     sys.path.insert(0, str(SCRATCH))
 

@@ -26,6 +26,6 @@ WORK.mkdir()
 for name in ["package.json", "tsconfig.json", "story.ts"]:
     shutil.copy(FOLDER / name, WORK)
 run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
-run("npx", "openapi-typescript", f"{URL}/api/v1/openapi.json", "--output", "generated.ts")
+run("npx", "openapi-typescript", f"{URL}/api/v1/openapi.json", "--output", "generated.ts", "--default-non-nullable=false")
 run("npx", "tsc", "--project", "tsconfig.json")
 run("node", "out/story.js")

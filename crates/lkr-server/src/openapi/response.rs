@@ -49,13 +49,13 @@ fn bare_content(doc: &OperationDoc, schema: &NamedSchema) -> Content {
 /// A body without an envelope.
 fn raw_content(doc: &OperationDoc, content_type: &str) -> Content {
     let schema_type = match content_type {
-        "application/json" => Type::Object,
-        text if text.starts_with("text/") => Type::String,
-        // Bytes have no schema.
-        _ => return Content::new(None::<Schema>),
+        "application/json" => Some(Type::Object),
+        // In OpenAPI 3.1, neither bytes nor events have a schema.
+        "text/event-stream" => None,
+        text => text.starts_with("text/").then_some(Type::String),
     };
-    let body = ObjectBuilder::new().schema_type(schema_type).build();
-    let mut content = Content::new(Some(Schema::Object(body)));
+    let body = schema_type.map(|known| ObjectBuilder::new().schema_type(known).build());
+    let mut content = Content::new(body.map(Schema::Object));
     content.example = examples::payload(doc.id, "response").cloned();
     content
 }

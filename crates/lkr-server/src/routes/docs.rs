@@ -21,7 +21,7 @@ use crate::{
 const FILES: [&str; 2] = [SCRIPT, STYLE];
 
 /// Shows the document. Nothing of the page's own URL decides what is loaded, and no other host is asked to validate it.
-const START: &str = "SwaggerUIBundle({url:'/api/v1/openapi.json',dom_id:'#viewer',deepLinking:true,docExpansion:'none',\
+const START: &str = "SwaggerUIBundle({url:'/api/v1/openapi.json',dom_id:'#viewer',deepLinking:true,docExpansion:'list',\
 tryItOutEnabled:true,displayRequestDuration:true,defaultModelsExpandDepth:0,queryConfigEnabled:false,validatorUrl:null});";
 
 /// The images are those that the style sheet contains.

@@ -6,7 +6,7 @@ use lkr::{
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{formats::SpaceText, submission_options::SubmissionOptions};
+use super::submission_options::SubmissionOptions;
 use crate::{error::ApiError, http::string_map};
 
 /// A document to ingest.
@@ -26,7 +26,6 @@ pub(crate) struct DocumentInput {
     #[serde(default, deserialize_with = "string_map")]
     metadata: Option<BTreeMap<String, String>>,
     /// The space of a new document, `default` if absent. A replacement stays where the document is.
-    #[schema(value_type = Option<SpaceText>)]
     space: Option<String>,
     /// Ingest the document even if the settings detect a duplicate.
     force: Option<bool>,

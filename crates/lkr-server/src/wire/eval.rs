@@ -1,5 +1,5 @@
 use lkr::{
-    CharSpan, DocId, EvaluateResult, SearchQuality,
+    CharSpan, DocId, EvaluateResult, MAX_GOLD_BYTES, SearchQuality,
     evaluation::{GoldQuery, GoldSet, Relevant},
 };
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::formats::Id;
 use crate::error::ApiError;
 
-/// Queries with their relevant documents.
+/// Queries with their relevant documents: at most 1 MiB as JSON.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GoldSetInput {
@@ -59,9 +59,20 @@ impl GoldSetInput {
         let gold = GoldSet { queries };
         match gold.violation() {
             Some(fault) => Err(ApiError::invalid(fault)),
-            None => Ok(gold),
+            None => check_size(&gold).map(|()| gold),
         }
     }
+}
+
+/// Refuses a gold set that cannot be stored.
+fn check_size(gold: &GoldSet) -> Result<(), ApiError> {
+    let bytes = serde_json::to_vec(gold).map_err(|error| ApiError::internal(&error))?.len();
+    if bytes > MAX_GOLD_BYTES {
+        let reason =
+            format!("queries have {bytes} bytes as they are stored, at most {MAX_GOLD_BYTES} are possible");
+        return Err(ApiError::too_large(reason));
+    }
+    Ok(())
 }
 
 impl RelevantInput {

@@ -115,3 +115,16 @@ async fn failed_evaluation_can_be_retried_and_cancelled_one_cannot() {
     api.post(&format!("{path}/retry"), &admin, json!({})).await.expect_error(1003, 409);
     assert!(api.kb.state().get_many(&[format!("gold/{task_id}")]).await.unwrap()[0].is_none());
 }
+
+/// Every query is within its limits, but a gold set is stored as one record, which has at most 1 MiB.
+#[actix_web::test]
+async fn gold_set_that_cannot_be_stored_is_refused_as_too_large() {
+    let api = api().await;
+    let admin = api.admin().await;
+    let query = json!({ "text": "x".repeat(2_000), "relevant": [{ "doc_id": "0".repeat(32) }] });
+    let gold = |count: usize| json!({ "queries": vec![query.clone(); count] });
+    assert_eq!(api.post(EVAL, &admin, gold(400)).await.status, 202);
+    let refused = api.post(EVAL, &admin, gold(600)).await;
+    let message = refused.expect_error(1001, 413);
+    assert!(message.contains("at most 1048576"), "{message}");
+}
