@@ -17,6 +17,9 @@ SCRATCH = Path(os.environ["SCRATCH"])
 PASSWORD = os.environ["LKR_ADMIN_PASSWORD"]
 FOLDER = Path(__file__).parent
 
+# The account of the run.
+CALLER = "schemathesis"
+
 DOCUMENTS = {
     "moons": "# Moons\n\nJupiter has many moons.\n\n## Europa\n\nEuropa hides an ocean under its ice.\n",
     "rings": "# Rings\n\nSaturn has rings of ice and rock.\n\n## Gaps\n\nMoons clear gaps in the rings.\n",
@@ -73,7 +76,10 @@ class Server:
 def admin_key(server):
     """An API key of an admin: unlike a session, it outlives the logouts and password changes among the requests."""
     token = server.call("POST", "/auth/login", {"username": "admin", "password": PASSWORD})["access_token"]
-    return server.call("POST", "/auth/keys", {"name": "schemathesis"}, token)["key"]
+    account = {"username": CALLER, "password": PASSWORD, "role": "admin", "must_change_password": False}
+    server.call("POST", "/users", account, token)
+    token = server.call("POST", "/auth/login", {"username": CALLER, "password": PASSWORD})["access_token"]
+    return server.call("POST", "/auth/keys", {"name": "schemathesis"}, token)
 
 
 def add_documents(server, key):
@@ -88,9 +94,9 @@ def run(server, key):
     for name in ["hooks.py", "schemathesis.toml"]:
         shutil.copy(FOLDER / name, server.folder)
     command = [sys.executable, "-m", "schemathesis.cli", "--no-color", "--config-file", "schemathesis.toml", "run"]
-    command += [f"{server.url}/api/v1/openapi.json", "--header", f"Authorization: Bearer {key}"]
+    command += [f"{server.url}/api/v1/openapi.json", "--header", f"Authorization: Bearer {key['key']}"]
     command += ["--report", "json", "--report-json-path", "report.json", *sys.argv[1:]]
-    env = os.environ | {"LKR_SCHEMATHESIS_KEY": key, "PYTHONPATH": f"{server.folder}:{os.environ.get('PYTHONPATH', '')}"}
+    env = os.environ | {"LKR_CALLER": CALLER, "LKR_KEY_ID": key["id"], "PYTHONPATH": f"{server.folder}:{os.environ.get('PYTHONPATH', '')}"}
     done = subprocess.run(command, cwd=server.folder, env=env)
     assert server.process.poll() is None, "the server ended"
     return done.returncode
@@ -102,7 +108,7 @@ def main():
         with Server(name) as server:
             key = admin_key(server)
             if name == "documents":
-                add_documents(server, key)
+                add_documents(server, key["key"])
             if run(server, key) != 0:
                 failed.append(name)
     assert not failed, f"failures on these servers: {failed}"

@@ -1,12 +1,14 @@
 //! The OpenAPI document of a route table.
 
 use actix_web::http::Method;
+use serde_json::json;
 use utoipa::openapi::{
-    ComponentsBuilder, Content, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Required,
-    Server, ServerBuilder, Tag,
+    ComponentsBuilder, Content, HeaderBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder,
+    PathsBuilder, Required, Server, ServerBuilder, Tag,
+    encoding::{Encoding, EncodingBuilder},
     path::{HttpMethod, Operation, OperationBuilder, PathItem},
     request_body::{RequestBody, RequestBodyBuilder},
-    schema::Ref,
+    schema::{ObjectBuilder, Ref, Type},
     security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     tag::TagBuilder,
 };
@@ -146,9 +148,22 @@ fn request_body(doc: &OperationDoc) -> Option<RequestBody> {
     let body = doc.body.as_deref()?;
     let mut content = Content::new(Some(Ref::from_schema_name(&body.name)));
     content.example = examples::request(doc.id).cloned();
+    if doc.body_type == "multipart/form-data" {
+        content.encoding.insert("file".to_owned(), file_encoding());
+    }
     let required = if doc.body_is_required { Required::True } else { Required::False };
     let request = RequestBodyBuilder::new().description(Some(body.description()));
     Some(request.content(doc.body_type, content).required(Some(required)).build())
+}
+
+/// The part of a form that has a name.
+fn file_encoding() -> Encoding {
+    let text = ObjectBuilder::new().schema_type(Type::String).build();
+    let name = HeaderBuilder::new()
+        .schema(Some(text))
+        .description(Some("It has the name of the file, whose extension decides the format."))
+        .example(Some(json!("form-data; name=\"file\"; filename=\"moons.md\"")));
+    EncodingBuilder::new().header("Content-Disposition", name.build()).build()
 }
 
 fn with_security(operation: OperationBuilder, access: Access) -> OperationBuilder {

@@ -54,10 +54,14 @@ const LINKS: &[LinkRow] = &[
     ("create_user", "201", "reset_password", "reset_password", "username", USERNAME),
     ("create_user", "201", "delete", "delete_user", "username", USERNAME),
     ("create_group", "201", "members", "list_group_members", "group", GROUP),
+    ("create_group", "201", "add_member", "put_group_member", "group", GROUP),
+    ("create_group", "201", "remove_member", "delete_group_member", "group", GROUP),
     ("create_group", "201", "delete", "delete_group", "group", GROUP),
     ("create_space", "201", "space", "get_space", "space", SPACE),
     ("create_space", "201", "change", "change_space", "space", SPACE),
     ("create_space", "201", "members", "list_members", "space", SPACE),
+    ("create_space", "201", "add_member", "put_member", "space", SPACE),
+    ("create_space", "201", "remove_member", "delete_member", "space", SPACE),
     ("create_space", "201", "delete", "delete_space", "space", SPACE),
 ];
 

@@ -2,7 +2,7 @@ use lkr::{Task, TaskId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::formats::{Id, SpaceText, TaskStatusName};
+use super::formats::{Id, TaskStatusName};
 
 /// A file to ingest.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -27,8 +27,8 @@ pub(crate) struct UploadForm {
     /// Replace the newest live document with the same source, if the caller may change that document.
     #[schema(nullable = false)]
     upsert: Option<bool>,
-    /// The space of the document, `default` if absent.
-    #[schema(nullable = false, value_type = Option<SpaceText>)]
+    /// The space of the document, `default` if absent or empty.
+    #[schema(nullable = false, pattern = "^([a-z0-9][a-z0-9._-]{0,63})?$")]
     space: Option<String>,
 }
 

@@ -12,8 +12,8 @@ pub(crate) struct GroupInput {
     /// Its name.
     #[schema(min_length = 1, max_length = 64, pattern = "^[a-z0-9][a-z0-9._-]*$")]
     group: String,
-    /// Its title, at most 200 characters.
-    #[schema(max_length = 200)]
+    /// Its title, at most 200 characters and no control characters.
+    #[schema(max_length = 200, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*$")]
     title: Option<String>,
 }
 

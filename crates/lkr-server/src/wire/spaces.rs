@@ -12,8 +12,8 @@ pub(crate) struct SpaceInput {
     /// Its name, which never changes and is never used again.
     #[schema(min_length = 1, max_length = 64, pattern = "^[a-z0-9][a-z0-9._-]*$")]
     space: String,
-    /// Its title, at most 200 characters.
-    #[schema(max_length = 200)]
+    /// Its title, at most 200 characters and no control characters.
+    #[schema(max_length = 200, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*$")]
     title: Option<String>,
     /// What it is for, at most 2,000 characters.
     #[schema(max_length = 2000)]
@@ -28,8 +28,8 @@ pub(crate) struct SpaceInput {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SpaceChangeInput {
-    /// Its title, at most 200 characters.
-    #[schema(max_length = 200)]
+    /// Its title, at most 200 characters and no control characters.
+    #[schema(max_length = 200, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*$")]
     title: Option<String>,
     /// What it is for, at most 2,000 characters.
     #[schema(max_length = 2000)]
