@@ -77,17 +77,23 @@ pub(crate) struct Dependencies {
 /// The checks of the dependencies.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Checks {
+    /// The check of the store of points.
     vectors: Check,
+    /// The check of the store of records.
     state: Check,
+    /// The check of the store of extracted texts and uploaded files.
     blobs: Check,
+    /// The check of the embedding model.
     embedder: Check,
+    /// The check of the task queue.
     queue: Check,
 }
 
 /// The check of a dependency.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Check {
-    /// ok, degraded or down
+    /// The state of the dependency.
+    #[schema(value_type = HealthName)]
     status: &'static str,
     /// Why it is degraded or down; null if it is ok.
     #[schema(required)]
