@@ -13,6 +13,9 @@ use crate::{
     refusing_embedder::RefusingEmbedder,
 };
 
+/// The path of the Model Context Protocol, which is not below `/api/v1`.
+pub(crate) const AGENTS: &str = "/mcp";
+
 /// Who sends a request. The answers to the first four are compared; they may not read `legal`, `vault` and `archive`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Caller {
@@ -40,7 +43,7 @@ impl Caller {
 pub(crate) struct Operation {
     pub(crate) caller: Caller,
     pub(crate) method: Method,
-    /// Without `/api/v1`.
+    /// Without `/api/v1`, or [`AGENTS`].
     pub(crate) path: String,
     pub(crate) body: Option<Value>,
     pub(crate) idempotency_key: Option<String>,
@@ -161,7 +164,9 @@ impl<S: App> Service<S> {
 
     async fn send(&self, operation: &Operation, request_id: &str) -> Answer {
         let Operation { caller, method, path, body, idempotency_key } = operation;
-        let mut request = TestRequest::with_uri(&format!("/api/v1{path}"))
+        let uri = if path == AGENTS { path.clone() } else { format!("/api/v1{path}") };
+        let mut request = TestRequest::with_uri(&uri)
+            .insert_header(("accept", "application/json, text/event-stream"))
             .method(method.clone())
             .insert_header(("x-request-id", request_id));
         let token = &self.tokens[caller];

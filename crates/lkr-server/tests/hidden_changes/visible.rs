@@ -1,11 +1,11 @@
 //! Operations that both services get.
 
 use actix_web::http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     generator::{Generator, encoded, request, with_body},
-    service::{Caller, Operation},
+    service::{AGENTS, Caller, Operation},
 };
 
 impl Generator {
@@ -151,7 +151,7 @@ impl Generator {
     fn other_protocol(&mut self) -> Operation {
         let (observer, space) = (self.observer(), self.space_name());
         let stores = "/openai/vector_stores";
-        match self.below(6) {
+        match self.below(9) {
             0 => request(observer, Method::GET, format!("{stores}?limit={}", 1 + self.below(4))),
             1 => request(observer, Method::GET, format!("{stores}?after={space}&order=asc")),
             2 => request(observer, Method::GET, format!("{stores}/{space}/files?order=asc")),
@@ -163,11 +163,30 @@ impl Generator {
                 let body = json!({ "query": self.query() });
                 with_body(observer, Method::POST, format!("{stores}/{space}/search"), body)
             }
-            _ => {
+            5 => {
                 let body = json!({ "knowledge_id": space, "query": self.query() });
                 with_body(observer, Method::POST, "/dify/retrieval", body)
             }
+            _ => self.agent(observer, &space),
         }
+    }
+
+    /// A message of an agent.
+    fn agent(&mut self, observer: Caller, space: &str) -> Operation {
+        let (id, query) = (self.any_document(), self.query());
+        let tool =
+            |name: &str, arguments: Value| ("tools/call", json!({ "name": name, "arguments": arguments }));
+        let (method, params) = match self.below(7) {
+            0 => tool("search", json!({ "query": query })),
+            1 => tool("search", json!({ "query": query, "space": space })),
+            2 => tool("context", json!({ "query": query, "max_tokens": 300 })),
+            3 => tool("fetch", json!({ "id": id })),
+            4 => tool("list", json!({ "limit": 3 })),
+            5 => ("resources/list", json!({})),
+            _ => ("resources/read", json!({ "uri": format!("lkr://documents/{id}") })),
+        };
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        with_body(observer, Method::POST, AGENTS, message)
     }
 
     fn list_documents(&mut self) -> Operation {
