@@ -3,10 +3,7 @@
 
 use std::{
     panic::AssertUnwindSafe,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::AtomicUsize},
     time::Duration,
 };
 
@@ -25,6 +22,7 @@ use crate::{
     report::{Report, Reports},
     text_budget::TextPermit,
 };
+use observation::BusyGuard;
 
 /// How long a worker waits for a task before it checks whether to stop.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(5);
@@ -69,22 +67,6 @@ pub(crate) struct Runner<J> {
     pub(crate) busy: Arc<AtomicUsize>,
     pub(crate) observer: Option<Arc<dyn TaskObserver>>,
     pub(crate) jobs: J,
-}
-
-/// Counts a task in progress until it is dropped.
-struct BusyGuard<'a>(&'a AtomicUsize);
-
-impl<'a> BusyGuard<'a> {
-    fn enter(busy: &'a AtomicUsize) -> Self {
-        busy.fetch_add(1, Ordering::Relaxed);
-        Self(busy)
-    }
-}
-
-impl Drop for BusyGuard<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl<J: Jobs> Runner<J> {
@@ -219,25 +201,6 @@ impl<J: Jobs> Runner<J> {
         outcome
     }
 
-    /// Tells the observer how an attempt ended. Failures are told when it is known whether another attempt follows.
-    fn observe_attempt(&self, task: &Task, attempted: &Result<()>) {
-        let outcome = match attempted {
-            Ok(()) => {
-                let took = self.catalog.now() - task.created_at;
-                AttemptOutcome::Done(took.try_into().unwrap_or_default())
-            }
-            Err(error) if !counts_as_attempt(error.kind()) => AttemptOutcome::Interrupted,
-            Err(_) => return,
-        };
-        self.observe(task.kind, outcome);
-    }
-
-    fn observe(&self, kind: TaskKind, outcome: AttemptOutcome) {
-        if let Some(observer) = &self.observer {
-            observer.attempt_ended(kind, outcome);
-        }
-    }
-
     /// The task's fencing token; `None` if the task has ended or was superseded.
     async fn active(&self, task: &Task) -> Result<Option<ActiveTask>> {
         let active = self.catalog.active(task.subject).await?;
@@ -334,16 +297,9 @@ impl<J: Jobs> Runner<J> {
     }
 }
 
-/// Whether an error of this kind makes an attempt a failed one.
-const fn counts_as_attempt(kind: ErrorKind) -> bool {
-    !matches!(
-        kind,
-        ErrorKind::StoreUnavailable | ErrorKind::Waiting(_) | ErrorKind::Superseded | ErrorKind::Conflict
-    )
-}
-
 #[cfg(test)]
 mod fairness_tests;
 mod long_texts;
+mod observation;
 #[cfg(test)]
 mod tests;

@@ -13,14 +13,13 @@ fn log_slow_search(server: &Server) -> String {
     let _ = server.add(
         &json!({"text": format!("The {SECRET} is an instrument. {}", "It has many bars. ".repeat(500))}),
     );
-    for n in 0..1_000 {
+    let slow = (0..1_000).find_map(|n| {
         let found = server.post("/search", &json!({"query": format!("{SECRET} bars {n}"), "top_k": 50}));
         assert_eq!(found.status, 200);
-        if let Some(line) = server.log().lines().find(|line| line.contains("slow search")) {
-            return line.to_owned();
-        }
-    }
-    panic!("no search took longer than a millisecond:\n{}", server.log());
+        server.log().lines().find(|line| line.contains("slow search")).map(str::to_owned)
+    });
+    assert!(slow.is_some(), "no search took longer than a millisecond:\n{}", server.log());
+    slow.unwrap()
 }
 
 #[test]
