@@ -129,13 +129,17 @@ pub(crate) fn point(document: &Document, layer: Layer, n: u32) -> PointId {
     PointId::derive(document.doc_id, document.revision, layer, n)
 }
 
+/// The size of a page of the store.
+const PAGE_BYTES: usize = 4_096;
+
 /// Edits the data file of the closed store wherever these bytes occur in a page with rows.
 pub(crate) fn edit_data_file(closed: &ClosedKb, wanted: &[u8], edit_data_file: impl Fn(&mut [u8], usize)) {
     drop(closed.store());
     let data = closed.path("store/kb/data.mdb");
     let mut bytes = fs::read(&data).unwrap();
     let found = bytes.windows(wanted.len()).enumerate().filter(|(_, found)| *found == wanted);
-    let found: Vec<_> = found.map(|(at, _)| at).filter(|at| bytes[at / 4_096 * 4_096 + 10] == 2).collect();
+    let found: Vec<_> =
+        found.map(|(at, _)| at).filter(|at| bytes[at / PAGE_BYTES * PAGE_BYTES + 10] == 2).collect();
     assert!(!found.is_empty());
     found.into_iter().for_each(|at| edit_data_file(&mut bytes, at));
     fs::write(&data, bytes).unwrap();
@@ -144,10 +148,12 @@ pub(crate) fn edit_data_file(closed: &ClosedKb, wanted: &[u8], edit_data_file: i
 /// Damages the value of the row with this key, so that its checksum does not match.
 pub(crate) fn damage_row(closed: &ClosedKb, key: &str) {
     edit_data_file(closed, key.as_bytes(), |bytes, at| {
-        // The lengths of the value and of the key precede the key.
-        let length = |at| usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
-        if length(at - 2) == key.len() {
-            let end = at + key.len() + length(at - 8);
+        // The length of the value, in two parts, flags and the length of the key precede the key. Remains of earlier pages may
+        // have lost some of it to other rows, which stay undamaged.
+        let number = |at| usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
+        let end = at + key.len() + number(at - 8);
+        let is_whole = number(at - 6) == 0 && number(at - 4) == 0 && number(at - 2) == key.len();
+        if is_whole && end <= (at / PAGE_BYTES + 1) * PAGE_BYTES {
             bytes[end - 4..end].iter_mut().for_each(|byte| *byte = !*byte);
         }
     });
