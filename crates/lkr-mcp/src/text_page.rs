@@ -31,7 +31,8 @@ pub(crate) struct TextPage {
 pub(crate) async fn read(kb: &KnowledgeBase, scope: &Scope, from: Reference) -> Result<Option<TextPage>> {
     let Some(document) = kb.document_in(scope, from.doc_id).await? else { return Ok(None) };
     let Some(stream) = kb.text_stream(scope, from.doc_id).await? else { return Ok(None) };
-    let (read, has_more) = code_points(stream, from.start as usize, PAGE_CHARS).await.map_err(unreadable)?;
+    let (read, has_more) =
+        code_points(stream, from.start as usize, PAGE_CHARS).await.map_err(|error| unreadable(&error))?;
     let text = cut(&read, PAGE_TOKENS);
     let is_last = text.len() == read.len() && !has_more;
     let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
@@ -76,7 +77,7 @@ fn complete_utf8(bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-fn unreadable(error: io::Error) -> Error {
+fn unreadable(error: &io::Error) -> Error {
     tracing::error!(%error, "the text of a document cannot be read");
     Error::new(
         ErrorKind::Unavailable,

@@ -48,7 +48,7 @@ pub(crate) async fn call(
 fn tool(
     name: &'static str,
     description: &'static str,
-    properties: Value,
+    properties: &Value,
     required: &[&str],
     reads_only: bool,
 ) -> Tool {

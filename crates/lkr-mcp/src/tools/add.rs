@@ -43,7 +43,7 @@ pub(super) fn definition() -> Tool {
     tool(
         NAME,
         "Add a document (plain text or Markdown). It is searchable once its status is done. An equal text is not added again.",
-        json!({
+        &json!({
             "text": { "type": "string" },
             "title": { "type": "string" },
             "source": { "type": "string", "description": "Where it comes from, such as a URL" },

@@ -52,7 +52,7 @@ pub(super) fn definition() -> Tool {
     tool(
         NAME,
         "Gather what answers a question: one text of numbered passages within max_tokens, then what the numbers refer to.",
-        json!({
+        &json!({
             "query": { "type": "string" },
             "max_tokens": { "type": "integer", "minimum": LIMITS.0, "maximum": LIMITS.1, "default": TOKENS },
             "space": { "type": "string", "description": "Only this space" },

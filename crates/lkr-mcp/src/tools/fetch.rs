@@ -41,7 +41,7 @@ pub(super) fn definition() -> Tool {
     tool(
         NAME,
         "Read a document from an id on: of search, context or list, or next of the part before. Long ones come in parts.",
-        json!({ "id": { "type": "string" } }),
+        &json!({ "id": { "type": "string" } }),
         &["id"],
         true,
     )

@@ -54,7 +54,7 @@ pub(super) fn definition() -> Tool {
     tool(
         NAME,
         "List the documents, newest first, and the spaces. Pages: pass next as cursor.",
-        json!({
+        &json!({
             "space": { "type": "string", "description": "Only this space" },
             "title": { "type": "string", "description": "Only titles that start so" },
             "limit": { "type": "integer", "minimum": LIMITS.0, "maximum": LIMITS.1, "default": LIMIT },

@@ -55,7 +55,7 @@ pub(super) fn definition() -> Tool {
     tool(
         NAME,
         "Search the knowledge base. Returns the best passages, each with the id from which fetch reads on.",
-        json!({
+        &json!({
             "query": { "type": "string", "description": "Question or keywords; \"quotes\" match literally" },
             "limit": { "type": "integer", "minimum": LIMITS.0, "maximum": LIMITS.1, "default": LIMIT },
             "space": { "type": "string", "description": "Only this space" },

@@ -72,7 +72,7 @@ pub(crate) struct OperationDoc {
     pub(super) other_errors: Vec<(StatusCode, ErrorCode)>,
     pub(super) parameters: Vec<Parameter>,
     /// The schemas that parameters refer to.
-    pub(super) parameter_schemas: Vec<Box<NamedSchema>>,
+    pub(super) parameter_schemas: Vec<NamedSchema>,
     /// The parameters of the path that may be any text.
     pub(super) any_path: Vec<&'static str>,
     /// The parameter of the path that is one of several values.

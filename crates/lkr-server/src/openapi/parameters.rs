@@ -104,7 +104,7 @@ impl OperationDoc {
     pub(crate) fn query_json<T: ToSchema>(mut self, name: &str, description: &str) -> Self {
         let named = schema::<T>();
         let content = Content::new(Some(Ref::from_schema_name(&named.name)));
-        self.parameter_schemas.push(named);
+        self.parameter_schemas.push(*named);
         let parameter = ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Query)
@@ -151,7 +151,7 @@ impl OperationDoc {
 
     /// The schemas that parameters refer to.
     pub(super) fn parameter_schemas(&self) -> impl Iterator<Item = &NamedSchema> {
-        self.parameter_schemas.iter().map(|named| &**named)
+        self.parameter_schemas.iter()
     }
 }
 
