@@ -22,7 +22,7 @@ use crate::{
     report::{Report, Reports},
     text_budget::TextPermit,
 };
-use observation::BusyGuard;
+use busy::BusyGuard;
 
 /// How long a worker waits for a task before it checks whether to stop.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(5);
@@ -297,6 +297,7 @@ impl<J: Jobs> Runner<J> {
     }
 }
 
+mod busy;
 #[cfg(test)]
 mod fairness_tests;
 mod long_texts;

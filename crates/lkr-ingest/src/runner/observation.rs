@@ -1,27 +1,9 @@
-//! Counting tasks in progress, and telling the observer how attempts end.
-
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! Telling the observer how attempts end.
 
 use lkr_catalog::{Task, TaskKind};
 
 use super::{Jobs, Runner};
 use crate::{AttemptOutcome, ErrorKind, Result};
-
-/// Counts a task in progress until it is dropped.
-pub(super) struct BusyGuard<'a>(&'a AtomicUsize);
-
-impl<'a> BusyGuard<'a> {
-    pub(super) fn enter(busy: &'a AtomicUsize) -> Self {
-        busy.fetch_add(1, Ordering::Relaxed);
-        Self(busy)
-    }
-}
-
-impl Drop for BusyGuard<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 impl<J: Jobs> Runner<J> {
     /// Tells the observer how an attempt ended. Failures are told when it is known whether another attempt follows.
