@@ -20,6 +20,9 @@ FOLDER = Path(__file__).parent
 # The account of the run.
 CALLER = "schemathesis"
 
+# Another account.
+OTHER = "somebody-else"
+
 DOCUMENTS = {
     "moons": "# Moons\n\nJupiter has many moons.\n\n## Europa\n\nEuropa hides an ocean under its ice.\n",
     "rings": "# Rings\n\nSaturn has rings of ice and rock.\n\n## Gaps\n\nMoons clear gaps in the rings.\n",
@@ -76,8 +79,9 @@ class Server:
 def admin_key(server):
     """An API key of an admin: unlike a session, it outlives the logouts and password changes among the requests."""
     token = server.call("POST", "/auth/login", {"username": "admin", "password": PASSWORD})["access_token"]
-    account = {"username": CALLER, "password": PASSWORD, "role": "admin", "must_change_password": False}
-    server.call("POST", "/users", account, token)
+    for username in [CALLER, OTHER]:
+        account = {"username": username, "password": PASSWORD, "role": "admin", "must_change_password": False}
+        server.call("POST", "/users", account, token)
     token = server.call("POST", "/auth/login", {"username": CALLER, "password": PASSWORD})["access_token"]
     return server.call("POST", "/auth/keys", {"name": "schemathesis"}, token)
 
@@ -96,7 +100,8 @@ def run(server, key):
     command = [sys.executable, "-m", "schemathesis.cli", "--no-color", "--config-file", "schemathesis.toml", "run"]
     command += [f"{server.url}/api/v1/openapi.json", "--header", f"Authorization: Bearer {key['key']}"]
     command += ["--report", "json", "--report-json-path", "report.json", *sys.argv[1:]]
-    env = os.environ | {"LKR_CALLER": CALLER, "LKR_KEY_ID": key["id"], "PYTHONPATH": f"{server.folder}:{os.environ.get('PYTHONPATH', '')}"}
+    path = f"{server.folder}:{os.environ.get('PYTHONPATH', '')}"
+    env = os.environ | {"LKR_CALLER": CALLER, "LKR_OTHER": OTHER, "LKR_KEY_ID": key["id"], "PYTHONPATH": path}
     done = subprocess.run(command, cwd=server.folder, env=env)
     assert server.process.poll() is None, "the server ended"
     return done.returncode

@@ -6,15 +6,22 @@ import os
 import re
 
 import schemathesis
+from schemathesis.core.parameters import ParameterLocation
 
 # The key of the run, and the account that it belongs to: resetting that account's password or revoking the key ends the run.
 CALLER, KEY_ID = os.environ["LKR_CALLER"], os.environ["LKR_KEY_ID"]
+
+# Another account, whose password may be reset.
+OTHER = os.environ["LKR_OTHER"]
 
 # The server of the run may call this address alone, where nothing listens. Which hosts may be called is configuration.
 URL = "http://127.0.0.1:9/events"
 
 # Which plugins there are depends on how the server was built; GET /settings/schema lists them. These are always there.
 PLUGINS = {"pdf": "lopdf", "docx": "zip_xml", "html": "article", "ocr": "none"}
+
+# The contents of every uploaded file.
+FILE = "# Moons\n\nJupiter has many moons.\n"
 
 # An expression in place of those that JSON Schema cannot refuse.
 EXPRESSION = {"field": "source", "prefix": "client:"}
@@ -87,6 +94,8 @@ def space_policies(body):
     # Every account may write only where everybody may read.
     if body.get("write") == "accounts":
         body["read"] = "everyone"
+    elif body.get("read") == "members":
+        body["write"] = "members"
 
 
 def change_document(body):
@@ -98,7 +107,15 @@ def change_document(body):
 def form(body):
     # The name of the part says that the file is Markdown, so pictures and white space are refused.
     if "file" in body:
-        body["file"] = b"# Moons\n\nJupiter has many moons.\n"
+        body["file"] = FILE
+
+
+def text_parts(body):
+    """The parts of a form are texts, whatever they were made from."""
+    for name in ("title", "source", "metadata", "space"):
+        if name in body and not isinstance(body[name], str):
+            body[name] = json.dumps(body[name])
+    form(body)
 
 
 REPAIRS = {
@@ -135,23 +152,35 @@ def existing_member(case):
     """Only accounts and groups that exist become members."""
     operation, path = case.operation.definition.raw["operationId"], case.path_parameters
     if operation == "put_group_member":
-        path["username"] = "admin"
+        path["username"] = CALLER
     if operation == "put_member":
-        path["member"] = "user:admin"
+        path["member"] = f"user:{CALLER}"
 
 
 def protect(case):
-    path = case.path_parameters or {}
-    if str(path.get("username", "")).lower() == CALLER:
-        path["username"] = "somebody-else"
-    if path.get("id") == KEY_ID:
+    operation, path = case.operation.definition.raw["operationId"], case.path_parameters or {}
+    if operation == "reset_password" and str(path.get("username")).lower() == CALLER:
+        path["username"] = OTHER
+    if operation == "delete_key" and path.get("id") == KEY_ID:
         path["id"] = "0" * 32
+
+
+def forget_key(case):
+    """A repeated Idempotency-Key is answered with the first task, whatever the body is."""
+    headers = case.headers or {}
+    if "Idempotency-Key" in headers and not case.meta.is_negative_at(ParameterLocation.HEADER):
+        del headers["Idempotency-Key"]
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
     protect(case)
-    if case.meta is None or case.meta.generation.mode.is_negative:
+    if case.meta is None:
+        return
+    if case.meta.generation.mode.is_negative:
+        forget_key(case)
+        if case.media_type == "multipart/form-data" and isinstance(case.body, dict):
+            text_parts(case.body)
         return
     existing_member(case)
     repair_query(case.query)
