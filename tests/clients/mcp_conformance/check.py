@@ -24,8 +24,14 @@ SCENARIOS = {
     ],
 }
 
-# Checks that a server without prompts and logging fails or leaves untested.
-NOT_OFFERED = {"PromptsListCachingHints", "ServerNoLogWithoutLogLevel"}
+# Checks that a server without prompts, logging and the scenarios' own tools fails or leaves untested.
+NOT_OFFERED = {
+    "HttpServerNoIndependentRequestsOnStream",
+    "MissingCapabilityHttp400",
+    "PromptsListCachingHints",
+    "ServerNoLogWithoutLogLevel",
+    "ServerRejectsUndeclaredCapability",
+}
 
 
 
