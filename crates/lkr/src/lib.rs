@@ -31,7 +31,6 @@ pub use builder::Builder;
 pub use documents::{ChunkPage, DocumentWithNodes};
 pub use embedders::EmbeddingStatus;
 pub use error::{Error, ErrorKind, Result};
-/// Ranking measures and gold sets.
 pub use evaluate::MAX_GOLD_BYTES;
 #[cfg(feature = "lmdb")]
 pub use folders::Folders;
@@ -45,6 +44,7 @@ pub use lkr_catalog::{
     check_properties, check_text, stored_name,
 };
 pub use lkr_domain::*;
+/// Ranking measures and gold sets.
 pub use lkr_eval as evaluation;
 pub use lkr_ingest::{
     BulkDelete, DocumentChange, IngestOptions, NewFile, OnReplace, Submission, Upsert, WorkerStatus,
