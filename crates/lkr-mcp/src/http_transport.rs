@@ -8,16 +8,14 @@ use http_body_util::{BodyExt, Full};
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::McpServer;
+use crate::{
+    McpServer,
+    json_rpc::{INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, error_response},
+};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-/// Codes of JSON-RPC 2.0.
-const PARSE_ERROR: i32 = -32_700;
-const INVALID_REQUEST: i32 = -32_600;
-const INTERNAL_ERROR: i32 = -32_603;
 
 /// Answers a request to the protocol's path. A request with the header `Origin` comes from a page in a browser, and is refused
 /// unless its origin is one of `origins`, or the page is this server's own on a loopback address. Errors are errors of JSON-RPC.
@@ -88,8 +86,7 @@ fn as_json_rpc(response: Response<Bytes>) -> Response<Bytes> {
 
 /// The body of an error that belongs to no request of JSON-RPC.
 fn error_body(code: i32, message: &str) -> Bytes {
-    let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
-    Bytes::from(error.to_string())
+    Bytes::from(error_response(&Value::Null, code, message).to_string())
 }
 
 /// The origin with its port. Without one the library would allow every port.
@@ -116,6 +113,8 @@ fn own_origin(headers: &HeaderMap) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -3,6 +3,7 @@
 mod access;
 mod error;
 mod http_transport;
+pub mod json_rpc;
 mod output;
 mod reference;
 mod resources;

@@ -17,7 +17,6 @@ pub(crate) mod filter_expr;
 pub(crate) mod filter_expr_schema;
 pub(crate) mod formats;
 pub(crate) mod groups;
-pub(crate) mod json_rpc;
 pub(crate) mod keys;
 pub(crate) mod knowledge;
 pub(crate) mod openai;

@@ -10,7 +10,8 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use serde_json::{Value, json};
+use lkr_mcp::json_rpc::{INTERNAL_ERROR, PARSE_ERROR, error_response};
+use serde_json::Value;
 
 use super::headers::Headers;
 use crate::{error_line::error_line, http::Client};
@@ -57,7 +58,8 @@ fn pass_on(client: &Client, headers: &Headers, line: &str) -> Option<Value> {
     let message: Value = match serde_json::from_str(line) {
         Ok(message) => message,
         Err(error) => {
-            return Some(failure(&Value::Null, -32_700, &format!("the message is not JSON: {error}")));
+            let reason = format!("the message is not JSON: {error}");
+            return Some(error_response(&Value::Null, PARSE_ERROR, &reason));
         }
     };
     let id = message.get("id").filter(|_| message.get("method").is_some());
@@ -71,7 +73,7 @@ fn pass_on(client: &Client, headers: &Headers, line: &str) -> Option<Value> {
             }
         }
         Ok(None) => None,
-        Err(error) => id.map(|id| failure(id, -32_603, &error_line(&error))),
+        Err(error) => id.map(|id| error_response(id, INTERNAL_ERROR, &error_line(&error))),
     }
 }
 
@@ -80,10 +82,6 @@ fn with_id(mut answer: Value, id: &Value) -> Value {
         answer.insert("id".to_owned(), id.clone());
     }
     answer
-}
-
-fn failure(id: &Value, code: i32, message: &str) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
 /// Prints a message as one line. If the client is gone, there is nobody to tell.

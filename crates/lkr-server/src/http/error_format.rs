@@ -1,10 +1,13 @@
 //! The form of error bodies. It follows from the path: below the path of another protocol, every error has that
 //! protocol's form, whether a handler, the router or a middleware answers it.
 
+use lkr_mcp::json_rpc::{INTERNAL_ERROR, INVALID_REQUEST, error_response};
+use serde_json::Value;
+
 use super::{envelope::envelope_body, request_id::RequestId};
 use crate::{
     error::{ApiError, ErrorCode},
-    wire::{dify::error::DifyError, json_rpc::JsonRpcError, openai::error::OpenAiError},
+    wire::{dify::error::DifyError, openai::error::OpenAiError},
 };
 
 /// The form of an error body. A further protocol is a variant with a row in [`PATHS`] and an arm in each method.
@@ -48,7 +51,7 @@ impl ErrorFormat {
             Self::Envelope => return None,
             Self::OpenAi => serde_json::to_vec(&OpenAiError::from(error)),
             Self::Dify => serde_json::to_vec(&DifyError::from(error)),
-            Self::JsonRpc => serde_json::to_vec(&JsonRpcError::from(error)),
+            Self::JsonRpc => serde_json::to_vec(&json_rpc_error(error)),
         };
         // A struct of strings and numbers is always JSON.
         Some(body.unwrap_or_default())
@@ -64,9 +67,15 @@ impl ErrorFormat {
     }
 }
 
+/// An error that belongs to no request of JSON-RPC: the message was refused before it was read.
+fn json_rpc_error(error: &ApiError) -> Value {
+    let code = if error.status.is_server_error() { INTERNAL_ERROR } else { INVALID_REQUEST };
+    error_response(&Value::Null, code, &error.message)
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::error::ErrorSubject;

@@ -1,0 +1,16 @@
+//! Errors of JSON-RPC 2.0, for whoever answers in place of the server.
+
+use serde_json::{Value, json};
+
+/// The message is not JSON.
+pub const PARSE_ERROR: i32 = -32_700;
+/// The message is no request, or one that is refused.
+pub const INVALID_REQUEST: i32 = -32_600;
+/// The request failed.
+pub const INTERNAL_ERROR: i32 = -32_603;
+
+/// An error response. `id` is the request's, or null if the error belongs to none.
+#[must_use]
+pub fn error_response(id: &Value, code: i32, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+}
