@@ -34,7 +34,7 @@ pub(crate) use access::{
     Admin, AnyManager, Authenticated, AuthenticatedReader, Owner, PendingPassword, PendingUnrestricted,
     Public, PublicVerified, Reader, SpaceManager, SpaceReader, TaskOwner, Unrestricted,
 };
-pub(crate) use admission::OwnedDocument;
+pub(crate) use admission::{OwnedDocument, caller_with, check_credential};
 pub(crate) use caller::{Caller, in_spaces};
 pub(crate) use client_quota::{ClientQuota, QuotaLimits, QuotaShare};
 pub(crate) use connection::Connection;

@@ -78,7 +78,7 @@ pub(super) async fn admit(
 }
 
 /// Refuses a caller that must change its password first, and an API key that is restricted to less.
-fn check_credential(access: Access, caller: &Caller) -> Result<(), ApiError> {
+pub(crate) fn check_credential(access: Access, caller: &Caller) -> Result<(), ApiError> {
     if caller.account.must_change_password && !access.serves_pending_password() {
         return Err(ApiError::new(
             ErrorCode::PasswordChangeRequired,
@@ -187,7 +187,15 @@ async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Opti
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(malformed());
     }
-    let token = token.trim().to_owned();
+    caller_with(token.trim().to_owned(), RequestId::of(request), services).await.map(Some)
+}
+
+/// The caller with an access token or API key, as the accounts know it now.
+pub(crate) async fn caller_with(
+    token: String,
+    request_id: RequestId,
+    services: &Services,
+) -> Result<Caller, ApiError> {
     let Identity { account, credential } = services.auth.authenticate(&token).await?;
-    Ok(Some(Caller { account, credential, token, request_id: RequestId::of(request) }))
+    Ok(Caller { account, credential, token, request_id })
 }

@@ -157,18 +157,6 @@ impl RequestContext {
         Ok(Bytes::copy_from_slice(body.as_ref()))
     }
 
-    /// Whether the request would be admitted to a route with this access.
-    ///
-    /// # Errors
-    /// That nobody knows, because the accounts cannot be read.
-    pub(crate) async fn is_admitted_to(&self, access: Access) -> Result<bool, ApiError> {
-        match admit(access, &self.request, &self.state).await {
-            Ok(_) => Ok(true),
-            Err(error) if matches!(error.code, ErrorCode::Overloaded | ErrorCode::Internal) => Err(error),
-            Err(_) => Ok(false),
-        }
-    }
-
     /// The body as a JSON object of at most `limit` bytes; `None` if there is no body.
     pub(crate) async fn optional_json<T: DeserializeOwned>(
         &mut self,

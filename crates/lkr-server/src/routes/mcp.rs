@@ -17,7 +17,7 @@ use crate::{
     error::{ApiError, ErrorCode},
     http::{
         Access, ApiResponse, Caller, Endpoint, HandlerResult, Reader, RequestContext, RequestId, Rights,
-        named_space,
+        caller_with, check_credential, named_space,
     },
     openapi::{OperationDoc, ResponseShape},
     state::{AppState, Services},
@@ -39,9 +39,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 
 async fn serve(reader: Reader, mut cx: RequestContext) -> HandlerResult {
     let body = cx.bytes(BODY_BYTES).await?;
-    let writes = cx.is_admitted_to(Access::Authenticated).await?;
-    let access =
-        CallerAccess { state: cx.state_data(), caller: reader.0, writes, request_id: cx.request_id() };
+    let access = CallerAccess { state: cx.state_data(), caller: reader.0, request_id: cx.request_id() };
     let server = McpServer::new(cx.services()?.kb.clone(), Arc::new(access));
     let request = to_http(cx.request(), body)?;
     let response = lkr_mcp::answer(server, request, &cx.state().options.cors_origins).await;
@@ -80,8 +78,6 @@ fn from_http(response: http::Response<bytes::Bytes>) -> Result<HttpResponse, Api
 struct CallerAccess {
     state: Data<AppState>,
     caller: Option<Caller>,
-    /// Whether the credential may write at all.
-    writes: bool,
     request_id: RequestId,
 }
 
@@ -95,12 +91,22 @@ impl CallerAccess {
     }
 
     async fn new_submission(&self, space: Option<&str>) -> Result<Submission, ApiError> {
-        let Some(caller) = self.caller.as_ref().filter(|_| self.writes) else {
-            return Err(ApiError::forbidden("this credential may not add documents"));
-        };
+        let services = self.services()?;
+        let refusal = || ApiError::forbidden("this credential may not add documents");
+        let caller = self.caller.as_ref().filter(|caller| may_write(caller)).ok_or_else(refusal)?;
+        // The message took the client's time to arrive, so the credential is checked again before a lasting change.
+        let caller = caller_with(caller.token.clone(), self.request_id.clone(), services).await?;
+        if !may_write(&caller) {
+            return Err(refusal());
+        }
         let options = SubmissionOptions { space: space.map(str::to_owned), ..SubmissionOptions::default() };
-        submission(self.services()?, caller, options).await
+        submission(services, &caller, options).await
     }
+}
+
+/// Whether the credential may write at all.
+fn may_write(caller: &Caller) -> bool {
+    check_credential(Access::Authenticated, caller).is_ok()
 }
 
 #[async_trait]
@@ -117,7 +123,7 @@ impl ToolAccess for CallerAccess {
     }
 
     async fn may_add(&self) -> lkr_mcp::Result<bool> {
-        if !self.writes {
+        if !self.caller.as_ref().is_some_and(may_write) {
             return Ok(false);
         }
         let rights = self.rights().await?;
