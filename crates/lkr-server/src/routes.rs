@@ -26,6 +26,8 @@ mod tasks;
 mod users;
 mod webhooks;
 
+use std::sync::OnceLock;
+
 use crate::{error::ApiError, http::Endpoint, openapi};
 
 /// Every route. Fixed paths precede those with a parameter in the same place.
@@ -60,7 +62,12 @@ pub fn endpoints() -> Vec<Endpoint> {
     groups.into_iter().flatten().collect()
 }
 
-/// The OpenAPI document of all routes, as JSON.
-fn openapi_json() -> Result<String, ApiError> {
-    openapi::document(&endpoints()).to_json().map_err(|error| ApiError::internal(&error))
+/// The OpenAPI document of all routes, as JSON. It is made once, because anybody may ask for it.
+fn openapi_json() -> Result<&'static str, ApiError> {
+    static JSON: OnceLock<String> = OnceLock::new();
+    if let Some(json) = JSON.get() {
+        return Ok(json);
+    }
+    let json = openapi::document(&endpoints()).to_json().map_err(|error| ApiError::internal(&error))?;
+    Ok(JSON.get_or_init(|| json))
 }

@@ -3,6 +3,8 @@
 
 mod plain;
 
+use std::sync::OnceLock;
+
 use actix_web::{
     HttpResponse,
     http::{Method, StatusCode, header},
@@ -10,11 +12,15 @@ use actix_web::{
 use lkr_swagger_ui::{Asset, SCRIPT, STYLE, asset};
 use serde_json::Value;
 
-use super::pages::{Nonce, Page, page};
+use super::{
+    ops::OpenApiJson,
+    pages::{Nonce, Page, page, style},
+};
 use crate::{
     error::{ApiError, ErrorCode},
     http::{ApiResponse, Endpoint, HandlerResult, Public, RequestContext},
     openapi::{OperationDoc, ResponseShape},
+    wire::range::is_not_modified,
 };
 
 /// The files of the page.
@@ -27,8 +33,8 @@ tryItOutEnabled:true,displayRequestDuration:true,defaultModelsExpandDepth:0,quer
 /// The images are those that the style sheet contains.
 const POLICY: &str = "img-src data:; connect-src 'self'";
 
-/// `openapi_json` makes the OpenAPI document.
-pub(super) fn endpoints(openapi_json: fn() -> Result<String, ApiError>) -> Vec<Endpoint> {
+/// `openapi_json` returns the OpenAPI document.
+pub(super) fn endpoints(openapi_json: OpenApiJson) -> Vec<Endpoint> {
     let doc = |id, summary, shape| OperationDoc::new("Operations", id, summary, shape);
     vec![
         Endpoint::new(
@@ -51,16 +57,17 @@ pub(super) fn endpoints(openapi_json: fn() -> Result<String, ApiError>) -> Vec<E
     ]
 }
 
-async fn docs(_: Public, _: RequestContext, openapi_json: fn() -> Result<String, ApiError>) -> HandlerResult {
-    let document: Value =
-        serde_json::from_str(&openapi_json()?).map_err(|error| ApiError::internal(&error))?;
+async fn docs(_: Public, _: RequestContext, openapi_json: OpenApiJson) -> HandlerResult {
+    let plain = plain_operations(openapi_json)?;
     let nonce = Nonce::default();
     let id = &nonce.0;
-    let head = format!("<link rel=\"stylesheet\" href=\"/docs/{STYLE}\" nonce=\"{id}\">");
+    let head = format!(
+        "<noscript>{}</noscript><link rel=\"stylesheet\" href=\"/docs/{STYLE}\" nonce=\"{id}\">",
+        style(&nonce)
+    );
     let body = format!(
-        "<noscript>{}</noscript><div id=\"viewer\"></div><script nonce=\"{id}\" src=\"/docs/{SCRIPT}\"></script>\
-         <script nonce=\"{id}\">{START}</script>",
-        plain::operations(&document)
+        "<noscript>{plain}</noscript><div id=\"viewer\"></div><script nonce=\"{id}\" src=\"/docs/{SCRIPT}\"></script>\
+         <script nonce=\"{id}\">{START}</script>"
     );
     let policy = format!("; script-src 'nonce-{id}'; {POLICY}");
     Ok(page(&Page {
@@ -72,12 +79,23 @@ async fn docs(_: Public, _: RequestContext, openapi_json: fn() -> Result<String,
     }))
 }
 
+/// The operations as HTML without scripts, which is made once.
+fn plain_operations(openapi_json: OpenApiJson) -> Result<&'static str, ApiError> {
+    static HTML: OnceLock<String> = OnceLock::new();
+    if let Some(html) = HTML.get() {
+        return Ok(html);
+    }
+    let document: Value =
+        serde_json::from_str(openapi_json()?).map_err(|error| ApiError::internal(&error))?;
+    Ok(HTML.get_or_init(|| plain::operations(&document)))
+}
+
 async fn file(_: Public, cx: RequestContext) -> HandlerResult {
     let asset =
         asset(cx.path_part("file")).ok_or_else(|| ApiError::not_found("the page has no such file"))?;
     let is_gzipped = accepts_gzip(&cx);
     let etag = etag(asset, is_gzipped);
-    let is_current = is_current(&cx, &etag);
+    let is_current = is_not_modified(cx.request().headers(), &etag);
     let mut response =
         HttpResponse::build(if is_current { StatusCode::NOT_MODIFIED } else { StatusCode::OK });
     response
@@ -101,12 +119,6 @@ async fn file(_: Public, cx: RequestContext) -> HandlerResult {
 fn etag(asset: &Asset, is_gzipped: bool) -> String {
     let encoding = if is_gzipped { "-gzip" } else { "" };
     format!("\"{}{encoding}\"", asset.version())
-}
-
-/// Whether the client has this version.
-fn is_current(cx: &RequestContext, etag: &str) -> bool {
-    let mut tags = cx.header(header::IF_NONE_MATCH).flat_map(|line| line.split(',')).map(str::trim);
-    tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
 }
 
 /// Whether the client accepts gzip: it names it, and not with the weight 0.

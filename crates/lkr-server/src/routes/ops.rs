@@ -11,8 +11,11 @@ use crate::{
     wire::ops::{Alive, EmbeddingItem, QueueItem, Readiness},
 };
 
-/// `openapi_json` makes the OpenAPI document.
-pub(super) fn endpoints(openapi_json: fn() -> Result<String, ApiError>) -> Vec<Endpoint> {
+/// Returns the OpenAPI document as JSON.
+pub(super) type OpenApiJson = fn() -> Result<&'static str, ApiError>;
+
+/// `openapi_json` returns the OpenAPI document.
+pub(super) fn endpoints(openapi_json: OpenApiJson) -> Vec<Endpoint> {
     let doc = |id, summary, shape| OperationDoc::new("Operations", id, summary, shape);
     vec![
         Endpoint::new(
@@ -52,11 +55,7 @@ pub(super) fn endpoints(openapi_json: fn() -> Result<String, ApiError>) -> Vec<E
     ]
 }
 
-async fn openapi(
-    _: PublicVerified,
-    cx: RequestContext,
-    openapi_json: fn() -> Result<String, ApiError>,
-) -> HandlerResult {
+async fn openapi(_: PublicVerified, cx: RequestContext, openapi_json: OpenApiJson) -> HandlerResult {
     cx.no_query()?;
     let json = openapi_json()?;
     Ok(ApiResponse::Raw(HttpResponse::Ok().content_type("application/json").body(json)))

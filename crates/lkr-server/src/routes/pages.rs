@@ -30,15 +30,16 @@ async fn home(_: Public, _: RequestContext) -> HandlerResult {
     let body = "<h1>lkr</h1><p>A layered knowledge retrieval service.</p><ul>\
         <li><a href=\"/docs\">API documentation</a> (<a href=\"/api/v1/openapi.json\">OpenAPI</a>)</li>\
         <li><a href=\"/readyz\">Readiness</a></li><li><a href=\"/metrics\">Metrics</a></li></ul>";
-    Ok(page(&Page { title: "lkr", body, ..Page::default() }))
+    let nonce = Nonce::default();
+    Ok(page(&Page { title: "lkr", head: &style(&nonce), body, policy: "", nonce }))
 }
 
 /// A page. What it loads carries its nonce.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Page<'a> {
     pub(super) title: &'a str,
     pub(super) nonce: Nonce,
-    /// What the head has besides the title and the style.
+    /// What the head has besides the title.
     pub(super) head: &'a str,
     pub(super) body: &'a str,
     /// Directives of the content security policy besides those of every page.
@@ -55,6 +56,11 @@ impl Default for Nonce {
     }
 }
 
+/// The style of plain pages, as an element of the head.
+pub(super) fn style(Nonce(nonce): &Nonce) -> String {
+    format!("<style nonce=\"{nonce}\">{STYLE}</style>")
+}
+
 /// The response with a page. The title contains no markup.
 pub(super) fn page(page: &Page<'_>) -> ApiResponse {
     let Page { title, nonce: Nonce(nonce), head, body, policy } = page;
@@ -64,7 +70,7 @@ pub(super) fn page(page: &Page<'_>) -> ApiResponse {
     );
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>{title}</title><style nonce=\"{nonce}\">{STYLE}</style>{head}</head>\
+         content=\"width=device-width\"><title>{title}</title>{head}</head>\
          <body>{body}</body></html>"
     );
     let response = HttpResponse::Ok()

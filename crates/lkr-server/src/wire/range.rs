@@ -6,7 +6,7 @@ use actix_web::{
     HttpRequest,
     http::{
         Method, StatusCode,
-        header::{self, ByteRangeSpec, HeaderName},
+        header::{self, ByteRangeSpec, HeaderMap, HeaderName},
     },
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -42,16 +42,12 @@ pub(crate) fn requested_part(
     size: u64,
 ) -> Result<RequestedPart, ApiError> {
     let headers = request.headers();
-    let tags = |name| {
-        let lines = headers.get_all(name).map(|value| value.to_str().unwrap_or_default());
-        lines.flat_map(|line| line.split(',')).map(str::trim)
-    };
-    // A weak tag never matches If-Match, and it matches If-None-Match like a strong one (RFC 9110, 13.1).
-    if headers.contains_key(header::IF_MATCH) && !tags(header::IF_MATCH).any(|tag| tag == etag || tag == "*")
-    {
+    // A weak tag never matches If-Match.
+    let expects = |tag: &str| tag == etag || tag == "*";
+    if headers.contains_key(header::IF_MATCH) && !tags(headers, header::IF_MATCH).any(expects) {
         return Err(ApiError::conflict(format!("If-Match does not hold: the file's ETag is {etag}")));
     }
-    if tags(header::IF_NONE_MATCH).any(|tag| tag.strip_prefix("W/").unwrap_or(tag) == etag || tag == "*") {
+    if is_not_modified(headers, etag) {
         return Ok(RequestedPart::NotModified);
     }
     let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
@@ -61,6 +57,18 @@ pub(crate) fn requested_part(
         Some(range) => satisfy(&range, size),
         None => Ok(RequestedPart::Whole),
     }
+}
+
+/// Whether the client has this version. A weak tag matches `If-None-Match` like a strong one (RFC 9110, 13.1).
+pub(crate) fn is_not_modified(headers: &HeaderMap, etag: &str) -> bool {
+    let has = |tag: &str| tag.strip_prefix("W/").unwrap_or(tag) == etag || tag == "*";
+    tags(headers, header::IF_NONE_MATCH).any(has)
+}
+
+/// The entity tags of a header.
+fn tags(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(name).map(|value| value.to_str().unwrap_or_default());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
 /// The byte range of a header with exactly one.
