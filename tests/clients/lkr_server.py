@@ -41,10 +41,23 @@ def admin():
     return call("POST", "/auth/login", login)["access_token"]
 
 
+def key(token, **limits):
+    """A key with these limits."""
+    return call("POST", "/auth/keys", {"name": "a client", **limits}, token)["key"]
+
+
 def read_key(token, spaces):
     """A key that reads these spaces and does nothing else."""
-    body = {"name": "a client", "scope": "read", "spaces": spaces}
-    return call("POST", "/auth/keys", body, token)["key"]
+    return key(token, scope="read", spaces=spaces)
+
+
+def tides_and_a_secret():
+    """Adds a document, and one in a space that the returned key does not read. Returns the key and both ids."""
+    token = admin()
+    call("POST", "/spaces", {"space": "legal"}, token)
+    doc_id = add(token, text="# Tides\n\n## Springs\n\nThe moon makes the sea rise.\n", source="/tides.md")
+    hidden = add(token, text="# Secret\n\nThe sea rises at night.\n", space="legal")
+    return read_key(token, ["default"]), doc_id, hidden
 
 
 def add(token, **document):

@@ -22,7 +22,7 @@ pub(crate) fn definitions(may_add: bool) -> Vec<Tool> {
     reading.into_iter().chain(may_add.then(add::definition)).collect()
 }
 
-/// The definition of a tool, whoever may call it.
+/// The definition of the tool with this name, also of one that the caller may not call.
 pub(crate) fn definition(name: &str) -> Option<Tool> {
     definitions(true).into_iter().find(|tool| tool.name == name)
 }

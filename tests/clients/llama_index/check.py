@@ -7,13 +7,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import llama_index.core
 
-from lkr_server import URL, add, admin, call, read_key, run_page
+from lkr_server import URL, run_page, tides_and_a_secret
 
-token = admin()
-call("POST", "/spaces", {"space": "legal"}, token)
-doc_id = add(token, text="# Tides\n\n## Springs\n\nThe moon makes the sea rise.\n", source="/tides.md")
-hidden = add(token, text="# Secret\n\nThe sea rises at night.\n", space="legal")
-key = read_key(token, ["default"])
+key, doc_id, hidden = tides_and_a_secret()
 
 page = run_page("integrations/llama_index.md", LKR_URL=URL, LKR_KEY=key)
 nodes = page["nodes"]

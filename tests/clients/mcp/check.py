@@ -4,29 +4,20 @@ folder, in the current revision and in those with a handshake, with a key that m
 import asyncio
 import json
 import os
-import urllib.request
+import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-URL, PROGRAM, SCRATCH = os.environ["LKR_URL"], os.environ["LKR_BIN"], os.environ["SCRATCH"]
+from lkr_server import URL, admin, key
+
+PROGRAM, SCRATCH = os.environ["LKR_BIN"], os.environ["SCRATCH"]
 READING = ["search", "fetch", "context", "list"]
-
-
-def api(path, body, token=None):
-    """Posts JSON to the HTTP API and returns the payload."""
-    headers = {"content-type": "application/json"}
-    if token:
-        headers["authorization"] = f"Bearer {token}"
-    request = urllib.request.Request(f"{URL}/api/v1{path}", json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request) as response:
-        return json.load(response)["data"]
-
-
-def key(token, **limits):
-    return api("/auth/keys", {"name": "a client", **limits}, token)["key"]
 
 
 @asynccontextmanager
@@ -100,8 +91,7 @@ async def read_only(client):
 
 
 async def main():
-    login = api("/auth/login", {"username": "admin", "password": os.environ["LKR_ADMIN_PASSWORD"]})
-    token = login["access_token"]
+    token = admin()
     writing, reading = key(token), key(token, scope="read")
     for mode in ["auto", "legacy"]:
         for transport in [over_http, over_stdio]:

@@ -1,14 +1,16 @@
 """The conformance scenarios of the Model Context Protocol, by its own project, for what the server offers. The others call tools
 that a server under test has to make for them (`test_simple_text`, …), or test prompts, sampling and logging, which lkr has not."""
 
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import time
-import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from lkr_server import add, admin
 
 SCENARIOS = {
     "2025-06-18": ["server-initialize", "ping", "tools-list", "resources-list"],
@@ -33,23 +35,6 @@ NOT_OFFERED = {
     "ServerRejectsUndeclaredCapability",
 }
 
-
-
-def add_document():
-    """Adds a document, so that the scenarios of resources have one to read."""
-    api = os.environ["LKR_URL"] + "/api/v1"
-
-    def post(path, body, token=""):
-        headers = {"content-type": "application/json", **({"authorization": f"Bearer {token}"} if token else {})}
-        request = urllib.request.Request(api + path, json.dumps(body).encode(), headers)
-        return json.load(urllib.request.urlopen(request))["data"]
-
-    login = post("/auth/login", {"username": "admin", "password": os.environ["LKR_ADMIN_PASSWORD"]})
-    task = post("/documents", {"text": "# Tides\n\nThe moon pulls the sea."}, login["access_token"])["task_id"]
-    while json.load(urllib.request.urlopen(f"{api}/documents/tasks/{task}"))["data"]["status"] != "done":
-        time.sleep(0.05)
-
-
 here = os.path.dirname(os.path.abspath(__file__))
 folder = os.path.join(os.environ["SCRATCH"], "..", "..", "tools", "client-mcp_conformance")
 if shutil.which("npm") is None:
@@ -60,7 +45,8 @@ shutil.copy(os.path.join(here, "package.json"), folder)
 subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund"], cwd=folder, check=True)
 node = os.path.join(folder, "node_modules/.bin/node")
 program = os.path.join(folder, "node_modules/@modelcontextprotocol/conformance/dist/index.js")
-add_document()
+# The scenarios of resources read one.
+add(admin(), text="# Tides\n\nThe moon pulls the sea.")
 failed = []
 for revision, scenarios in SCENARIOS.items():
     for scenario in scenarios:
