@@ -70,7 +70,8 @@ def tools_of(document):
                 continue
             properties, required = {}, []
             for parameter in operation.get("parameters", []):
-                schema = parameter["schema"]
+                # A parameter with JSON has content in place of a schema, and counts as a string.
+                schema = parameter.get("schema", {})
                 properties[parameter["name"]] = {
                     "type": schema.get("type", "string"),
                     "description": schema.get("description") or parameter.get("description", ""),
