@@ -118,6 +118,34 @@ def text_parts(body):
     form(body)
 
 
+def attribute(filter):
+    """Names that begin with lkr. are those of lkr's own fields, and times are compared with times."""
+    if filter.get("key", "").startswith("lkr."):
+        filter["key"] = "team"
+    for part in filter.get("filters", []):
+        attribute(part)
+
+
+def vector_search(body):
+    if body.get("filters"):
+        attribute(body["filters"])
+        if depth(body["filters"]) > 4:
+            body["filters"] = {"type": "eq", "key": "team", "value": "sea"}
+
+
+def depth(filter):
+    return 1 + max(map(depth, filter.get("filters", [])), default=0)
+
+
+def retrieval(body):
+    """A number may be a string that is one, and a time a string that is one."""
+    for condition in (body.get("metadata_condition") or {}).get("conditions") or []:
+        if condition["name"].startswith("lkr."):
+            condition["name"] = "team"
+        if condition["comparison_operator"] in ("=", "≠", ">", "<", "≥", "≤", "before", "after"):
+            condition["value"] = 7
+
+
 REPAIRS = {
     "change_settings": change_settings,
     "test_settings": test_settings,
@@ -128,7 +156,24 @@ REPAIRS = {
     "change_document": change_document,
     "upload_document": form,
     "replace_file": form,
+    "openai_search_vector_store": vector_search,
+    "dify_retrieval": retrieval,
 }
+
+
+def page_of_stores(query):
+    """A page begins after an object or ends before one that exists."""
+    if query.get("after") or query.get("before"):
+        query.pop("before", None)
+        query["after"] = "default"
+
+
+def page_of_files(query):
+    if query.get("after"):
+        query.pop("before", None)
+
+
+QUERY_REPAIRS = {"openai_list_vector_stores": page_of_stores, "openai_list_files": page_of_files}
 
 
 def repair_query(query):
@@ -184,6 +229,9 @@ def before_call(context, case, kwargs):
         return
     existing_member(case)
     repair_query(case.query)
+    repair = QUERY_REPAIRS.get(case.operation.definition.raw["operationId"])
+    if repair and isinstance(case.query, dict):
+        repair(case.query)
     if not isinstance(case.body, dict):
         return
     case.body = whole_numbers(case.body)

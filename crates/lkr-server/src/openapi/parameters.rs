@@ -100,6 +100,12 @@ impl OperationDoc {
         self.parameter(optional(ParameterIn::Query, "space", description, name))
     }
 
+    /// An optional query parameter with what names an object of a listing.
+    pub(crate) fn query_object(self, name: &str, description: &str, of: CursorOf) -> Self {
+        let key = text().pattern(Some(format!("^{}", of.pattern()))).build();
+        self.parameter(optional(ParameterIn::Query, name, description, key))
+    }
+
     /// An optional query parameter with JSON of this schema.
     pub(crate) fn query_json<T: ToSchema>(mut self, name: &str, description: &str) -> Self {
         let named = schema::<T>();

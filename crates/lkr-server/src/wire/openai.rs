@@ -2,6 +2,7 @@
 
 pub(crate) mod error;
 pub(crate) mod filter;
+pub(crate) mod filter_schema;
 pub(crate) mod page;
 pub(crate) mod search;
 pub(crate) mod vector_stores;

@@ -13,7 +13,7 @@ use crate::{
         ApiResponse, Endpoint, HandlerResult, Recheck, RequestContext, SpaceReader, StreamSubject,
         permission_lost, stream_json, unknown_document, while_permitted,
     },
-    openapi::schema,
+    openapi::{CursorOf, schema},
     wire::openai::vector_stores::{FileContent, VectorStoreFileItem, VectorStoreFileList},
 };
 
@@ -27,11 +27,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             Method::GET,
             "/api/v1/openai/vector_stores/{space}/files",
-            paged(doc(
-                "openai_list_files",
-                "Lists the documents of a space, by the time at which they were accepted",
-                schema::<VectorStoreFileList>(),
-            ))
+            paged(
+                doc(
+                    "openai_list_files",
+                    "Lists the documents of a space, by the time at which they were accepted",
+                    schema::<VectorStoreFileList>(),
+                ),
+                CursorOf::Id,
+            )
             .query_choice(
                 "filter",
                 "A status. Documents that can be searched, which alone are listed, are completed.",

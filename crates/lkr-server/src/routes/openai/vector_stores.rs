@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::{ApiError, KbResultExt},
     http::{ApiResponse, Endpoint, HandlerResult, Reader, RequestContext, SpaceReader},
-    openapi::schema,
+    openapi::{CursorOf, schema},
     state::Services,
     wire::openai::{
         page::{PageRequest, PageStart},
@@ -24,11 +24,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             Method::GET,
             "/api/v1/openai/vector_stores",
-            paged(doc(
-                "openai_list_vector_stores",
-                "Lists the spaces that the caller may read as vector stores, by the time of their creation",
-                schema::<VectorStoreList>(),
-            )),
+            paged(
+                doc(
+                    "openai_list_vector_stores",
+                    "Lists the spaces that the caller may read as vector stores, by the time of their creation",
+                    schema::<VectorStoreList>(),
+                ),
+                CursorOf::Name,
+            ),
             list,
         ),
         Endpoint::new(

@@ -6,6 +6,7 @@ use serde_json::{Number, Value};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 
+use super::condition_schema::{LogicalOperator, MetadataCondition};
 use crate::{
     error::ApiError,
     wire::{
@@ -24,22 +25,20 @@ const UNSUPPORTED: [&str; 3] = ["contains", "not contains", "end with"];
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MetadataConditionInput {
-    /// and (all conditions match, the default) or or (one matches).
+    /// Whether all conditions match, the default, or one of them.
+    #[schema(value_type = Option<LogicalOperator>)]
     logical_operator: Option<String>,
     /// At most 63 conditions; negative ones count twice.
+    #[schema(value_type = Option<Vec<MetadataCondition>>, max_items = 63)]
     conditions: Option<Vec<ConditionInput>>,
 }
 
-/// A condition on one key.
-#[derive(Debug, Deserialize, ToSchema)]
+/// A condition on one key, described by [`MetadataCondition`].
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConditionInput {
-    /// A key of the metadata, or lkr. followed by the name of another field: lkr.source, lkr.category, lkr.created_at.
     name: String,
-    /// is, is not, start with, in, not in, empty, not empty, =, ≠, >, <, ≥, ≤, before or after. There is no index for
-    /// contains, not contains and end with, which are refused.
     comparison_operator: String,
-    /// A string, a number, or a list of strings for in and not in.
     value: Option<Value>,
 }
 

@@ -2,7 +2,6 @@
 
 use lkr::FilterExpr;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
 use crate::{
     error::ApiError,
@@ -11,25 +10,6 @@ use crate::{
 
 /// The name of the filter in requests, which begins the places in errors.
 const NAME: &str = "filters";
-
-/// A comparison of an attribute with a value, or several filters together. At most 64 filters, nested at most 8 deep; ne and
-/// nin count twice.
-///
-/// A number is compared by value, a date or time of RFC 3339 by instant, any other string by code points. A document without
-/// the attribute passes ne and nin and no other comparison.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "it is the schema of what is parsed")]
-pub(crate) struct AttributeFilter {
-    /// eq, ne, gt, gte, lt, lte, in or nin; and or or for several filters.
-    r#type: String,
-    /// A key of the metadata, or lkr. followed by the name of another field: lkr.source, lkr.category, lkr.created_at.
-    key: Option<String>,
-    /// A string, a number, true or false; a list for in and nin.
-    value: Option<Value>,
-    /// The filters that all match (and), or of which one matches (or).
-    #[schema(no_recursion)]
-    filters: Option<Vec<Self>>,
-}
 
 /// The expression of a filter.
 ///

@@ -5,10 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::{
-    filter::{AttributeFilter, filter_expr},
-    vector_stores::TextContent,
-};
+use super::{filter::filter_expr, filter_schema::AttributeFilter, vector_stores::TextContent};
 use crate::{
     error::ApiError,
     http::optional_object,
