@@ -14,6 +14,18 @@ pub(crate) struct Id(String);
 #[expect(dead_code, reason = "only the schema is used")]
 pub(crate) struct SpaceText(String);
 
+/// A query: 1 to 2,000 characters, not counting surrounding white space.
+#[derive(Debug, ToSchema)]
+#[schema(min_length = 1, max_length = 2000, pattern = "\\S")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct QueryText(String);
+
+/// Several queries.
+#[derive(Debug, ToSchema)]
+#[schema(min_items = 1, max_items = 10)]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct QueryList(Vec<QueryText>);
+
 /// An ISO 639-1 code.
 #[derive(Debug, ToSchema)]
 #[schema(pattern = "^[a-z]{2}$")]

@@ -8,7 +8,7 @@ use super::formats::{Id, SpaceText};
 use crate::{
     error::ApiError,
     http::{optional_object, space_names, string_map},
-    wire::{filter_expr::FilterExprJson, filter_expr_schema::FilterExprInput},
+    wire::{filter_expr::FilterExprJson, filter_expr_schema::FilterExprInput, formats::QueryText},
 };
 
 /// A search request.
@@ -16,7 +16,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchInput {
     /// The query: 1 to 2,000 characters, not counting surrounding white space.
-    #[schema(min_length = 1, max_length = 2000, pattern = "\\S")]
+    #[schema(value_type = QueryText)]
     query: String,
     /// The maximum number of results.
     #[schema(minimum = 1, maximum = 100, default = 10)]
@@ -98,7 +98,7 @@ impl SearchInput {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContextInput {
     /// The question: 1 to 2,000 characters, not counting surrounding white space.
-    #[schema(min_length = 1, max_length = 2000, pattern = "\\S")]
+    #[schema(value_type = QueryText)]
     query: String,
     /// The most tokens of the text.
     #[schema(minimum = 50, maximum = 32000, default = 2000)]

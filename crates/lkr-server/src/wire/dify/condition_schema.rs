@@ -12,6 +12,7 @@ use crate::wire::filter_expr_schema::FilterValue;
 #[expect(dead_code, reason = "only the schema is used")]
 pub(crate) enum MetadataCondition {
     Text(TextCondition),
+    Prefix(PrefixCondition),
     List(ListCondition),
     Presence(PresenceCondition),
     Number(NumberCondition),
@@ -24,7 +25,7 @@ pub(crate) enum MetadataCondition {
 #[expect(dead_code, reason = "only the schema is used")]
 pub(crate) struct ConditionName(String);
 
-/// A value that is another one or not, or begins so.
+/// A value that is another one or not.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only the schema is used")]
@@ -35,6 +36,19 @@ pub(crate) struct TextCondition {
     comparison_operator: TextOperator,
     /// A string, or a number.
     value: FilterValue,
+}
+
+/// A value that begins so.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct PrefixCondition {
+    /// The key.
+    name: ConditionName,
+    /// The operator.
+    comparison_operator: PrefixOperator,
+    /// The beginning.
+    value: String,
 }
 
 /// A value that is one of several or not.
@@ -125,7 +139,11 @@ operators! {
 }
 operators! {
     /// How a text is compared.
-    TextOperator: "is" = Is, "is not" = IsNot, "start with" = StartWith
+    TextOperator: "is" = Is, "is not" = IsNot
+}
+operators! {
+    /// How the beginning of a text is compared.
+    PrefixOperator: "start with" = StartWith
 }
 operators! {
     /// Whether the value is on the list.

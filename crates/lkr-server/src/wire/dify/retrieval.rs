@@ -10,7 +10,7 @@ use crate::{
     error::ApiError,
     http::{named_space, optional_object},
     scored_search::ScoredResult,
-    wire::{attributes::chunk_attributes, score_threshold::score_threshold},
+    wire::{attributes::chunk_attributes, formats::QueryText, score_threshold::score_threshold},
 };
 
 /// A retrieval of chunks.
@@ -20,7 +20,7 @@ pub(crate) struct RetrievalInput {
     /// The name of a space.
     knowledge_id: String,
     /// The query: 1 to 2,000 characters, not counting surrounding white space.
-    #[schema(min_length = 1, max_length = 2000)]
+    #[schema(value_type = QueryText)]
     query: String,
     /// How many chunks are retrieved, and how good ones.
     #[serde(default, deserialize_with = "optional_object")]

@@ -10,7 +10,12 @@ use crate::{
     error::ApiError,
     http::optional_object,
     scored_search::ScoredResult,
-    wire::{attributes::chunk_attributes, filter_expr::FilterExprJson, score_threshold::score_threshold},
+    wire::{
+        attributes::chunk_attributes,
+        filter_expr::FilterExprJson,
+        formats::{QueryList, QueryText},
+        score_threshold::score_threshold,
+    },
 };
 
 /// The most results of a search.
@@ -45,8 +50,10 @@ pub(crate) struct VectorSearchInput {
 #[serde(untagged, expecting = "expected a string or a list of strings")]
 pub(crate) enum QueryInput {
     /// A query.
+    #[schema(value_type = QueryText)]
     One(String),
     /// Several queries.
+    #[schema(value_type = QueryList)]
     Several(Vec<String>),
 }
 
