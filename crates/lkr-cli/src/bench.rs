@@ -88,7 +88,7 @@ async fn measure(speed: &SpeedArgs) -> Result<SpeedReport> {
     let mut inputs = collection(&speed.material.dir)?;
     inputs.truncate(speed.documents.unwrap_or(usize::MAX));
     let gold = Gold::read(&speed.material.dir, None)?;
-    let local_kb = LocalKnowledgeBase::create(&speed.data_dir, Some(&speed.material.model)).await?;
+    let local_kb = LocalKnowledgeBase::create(&speed.data_dir, Some(speed.material.embedder()?)).await?;
     let embedder = local_kb.embedder.as_ref().context("a model")?;
     let ingestion = ingest::measure(&local_kb.kb, embedder, inputs).await?;
     let search = search::measure(&local_kb, embedder, &gold.queries).await?;

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use anyhow::{Context, Result, bail};
 use lkr::{
     Catalog, KnowledgeBase, MemoryCache, SearchOptions,
-    ports::{Embedder, StateStore, VectorStore},
+    ports::{Embedder, Precision, StateStore, VectorStore},
     retrieval::Searcher,
 };
 use lkr_models_local::{LocalEmbedder, LocalOptions};
@@ -24,20 +24,15 @@ pub(crate) struct LocalKnowledgeBase {
 
 impl LocalKnowledgeBase {
     /// Creates a knowledge base in a folder that is empty or does not exist.
-    pub(crate) async fn create(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
+    pub(crate) async fn create(data_dir: &Path, embedder: Option<Arc<dyn Embedder>>) -> Result<Self> {
         if data_dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
             bail!("{} is not empty", data_dir.display());
         }
-        Self::open(data_dir, model).await
+        Self::open(data_dir, embedder).await
     }
 
     /// Opens the knowledge base in a folder, or creates it.
-    pub(crate) async fn open(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
-        Self::with(data_dir, model.map(embedder).transpose()?).await
-    }
-
-    /// Opens or creates a knowledge base with this embedder.
-    pub(crate) async fn with(data_dir: &Path, embedder: Option<Arc<dyn Embedder>>) -> Result<Self> {
+    pub(crate) async fn open(data_dir: &Path, embedder: Option<Arc<dyn Embedder>>) -> Result<Self> {
         let store = LmdbStore::open(&data_dir.join("store"), LmdbOptions::default())?;
         let blobs = data_dir.join("blobs");
         std::fs::create_dir_all(&blobs).with_context(|| format!("create {}", blobs.display()))?;
@@ -66,6 +61,6 @@ impl LocalKnowledgeBase {
 }
 
 /// Opens the embedding model in a folder.
-pub(crate) fn embedder(model: &Path) -> Result<Arc<dyn Embedder>> {
-    Ok(Arc::new(LocalEmbedder::open(model, LocalOptions::default())?))
+pub(crate) fn embedder(model: &Path, precision: Precision) -> Result<Arc<dyn Embedder>> {
+    Ok(Arc::new(LocalEmbedder::open(model, LocalOptions { precision, ..LocalOptions::default() })?))
 }

@@ -1,4 +1,4 @@
-//! Measures an embedder: `throughput MODEL_DIR TEXT_FILE [LINES]`.
+//! Measures an embedder: `throughput MODEL_DIR TEXT_FILE [LINES [PRECISION]]`.
 //!
 //! Each line of the file is a passage; the first words of the lines are the queries. CPU time is the process's own,
 //! as Linux counts it.
@@ -8,18 +8,21 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use anyhow::{Context, Result};
-use lkr_models::{EmbedKind, Embedder};
+use lkr_models::{EmbedKind, Embedder, Precision};
 use lkr_models_local::{LocalEmbedder, LocalOptions};
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let args: Vec<String> = env::args().skip(1).collect();
     let [dir, file, rest @ ..] = args.as_slice() else {
-        anyhow::bail!("usage: throughput MODEL_DIR TEXT_FILE [LINES]")
+        anyhow::bail!("usage: throughput MODEL_DIR TEXT_FILE [LINES [PRECISION]]")
     };
     let lines: usize = rest.first().map_or(Ok(256), |lines| lines.parse())?;
+    let precision = rest.get(1).map_or(Ok(Precision::default()), |name| name.parse());
+    let precision = precision.map_err(anyhow::Error::msg)?;
     let started = Instant::now();
-    let embedder = LocalEmbedder::open(Path::new(dir), LocalOptions::default())?;
+    let embedder =
+        LocalEmbedder::open(Path::new(dir), LocalOptions { precision, ..LocalOptions::default() })?;
     say(format_args!("opened in {:.0} ms: {:?}", millis(started.elapsed()), embedder.profile()));
 
     let text = fs::read_to_string(file)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
-use lkr_models::{EmbedKind, Embedder, EmbedderProfile, REFERENCE_SCALE, Result};
+use lkr_models::{EmbedKind, Embedder, EmbedderProfile, Precision, REFERENCE_SCALE, Result};
 
 use crate::encoder::Encoder;
 use crate::error;
@@ -73,17 +73,22 @@ impl LocalEmbedder {
             queries.prefix,
             passages.prefix
         );
-        let id = fingerprint(weights.bytes(), &tokenizer, &settings);
+        let id = |settings: &str| fingerprint(weights.bytes(), &tokenizer, settings);
+        let full_id = id(&settings);
         let profile = EmbedderProfile {
-            cosine_scale: options.cosine_scale.or_else(|| (id == MINILM_ID).then_some(REFERENCE_SCALE)),
-            id,
+            cosine_scale: options.cosine_scale.or_else(|| (full_id == MINILM_ID).then_some(REFERENCE_SCALE)),
+            id: match options.precision {
+                Precision::Float32 => full_id,
+                Precision::Int8 => id(&format!("{settings} int8")),
+            },
             name: folder.name,
             dims: folder.config.hidden,
             max_tokens: folder.max_tokens,
+            precision: Some(options.precision),
         };
         let tokenizer =
             TextTokenizer::load(&folder.tokenizer, &tokenizer, folder.max_tokens, folder.lower_case)?;
-        let encoder = Encoder::load(&folder.config, &weights.tensors()?)?;
+        let encoder = Encoder::load(&folder.config, &weights.tensors()?, options.precision)?;
         let model = Model { tokenizer, encoder, pooling: folder.pooling, dims: profile.dims };
         tracing::debug!(id = profile.id, name = profile.name, dims = profile.dims, "model opened");
         Ok(Self { profile, queries, passages, model: Arc::new(model) })

@@ -1,6 +1,6 @@
 //! The transformer: token ids to a row of numbers for each token.
 
-use lkr_models::Result;
+use lkr_models::{Precision, Result};
 use pulp::Arch;
 
 use crate::config::ModelConfig;
@@ -26,7 +26,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    pub(crate) fn load(config: &ModelConfig, tensors: &Tensors<'_>) -> Result<Self> {
+    pub(crate) fn load(config: &ModelConfig, tensors: &Tensors<'_>, precision: Precision) -> Result<Self> {
         let hidden = config.hidden;
         let table = |name: &str, rows| tensors.table(&format!("embeddings.{name}.weight"), rows, hidden);
         let types = table("token_type_embeddings", config.token_types)?;
@@ -42,7 +42,9 @@ impl Encoder {
             first_type: of_type(0),
             second_type: of_type(1),
             norm: NormWeights::load(config, tensors, "embeddings.LayerNorm")?,
-            layers: (0..config.layers).map(|i| Layer::load(config, tensors, i)).collect::<Result<_>>()?,
+            layers: (0..config.layers)
+                .map(|i| Layer::load(config, tensors, i, precision))
+                .collect::<Result<_>>()?,
             config: config.clone(),
         })
     }

@@ -152,7 +152,7 @@ fn map(arch: Arch, rows: &mut [f32], bias: &[f32], f: impl Fn(f32) -> f32) {
 
 /// Folds a row in [`LANES`] independent lanes, then folds the lanes and the remaining elements.
 #[inline(always)]
-fn fold(row: &[f32], start: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {
+pub(crate) fn fold(row: &[f32], start: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {
     fold_mapped(row, start, |x| x, combine)
 }
 

@@ -1,6 +1,8 @@
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
+use lkr_models::Precision;
+
 /// Options that the folder of a model does not contain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalOptions {
@@ -15,6 +17,8 @@ pub struct LocalOptions {
     /// The factor of `c₁ − cos` in graded ranks, see [`lkr_models::EmbedderProfile::cosine_scale`]. Without one, it is 30.5
     /// for the published files of all-MiniLM-L6-v2, for which it was tuned, and unknown for other models.
     pub cosine_scale: Option<f32>,
+    /// The precision of the products with weights. Vectors of different precisions are those of different models.
+    pub precision: Precision,
 }
 
 impl Default for LocalOptions {
@@ -27,6 +31,7 @@ impl Default for LocalOptions {
             query_prefix: None,
             passage_prefix: None,
             cosine_scale: None,
+            precision: Precision::default(),
         }
     }
 }

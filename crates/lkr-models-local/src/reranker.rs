@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use async_trait::async_trait;
-use lkr_models::{Reranker, RerankerProfile, Result};
+use lkr_models::{Precision, Reranker, RerankerProfile, Result};
 
 use crate::config::Positions;
 use crate::encoder::Encoder;
@@ -82,7 +82,7 @@ impl LocalReranker {
         let types = config.positions == Positions::FromZero && config.token_types > 1;
         let tokenizer = PairTokenizer::load(&folder.tokenizer, &tokenizer, *max_tokens, types)?;
         let tensors = weights.tensors()?;
-        let encoder = Encoder::load(config, &tensors)?;
+        let encoder = Encoder::load(config, &tensors, Precision::Float32)?;
         let head = Head::load(config, *head, *activation, &tensors)?;
         tracing::debug!(id = profile.id, name = profile.name, "reranker opened");
         let lane = Lane::new(String::new(), options.threads);

@@ -11,9 +11,10 @@
 #[path = "support/common.rs"]
 mod common;
 
-use common::{assert_unit, fixture, minilm, open};
+use common::{assert_unit, fixture, minilm, open, open_int8};
 use futures_util::FutureExt;
 use lkr_models::{EmbedKind, Embedder};
+use lkr_models_local::LocalEmbedder;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
@@ -106,7 +107,12 @@ fn call_without_a_runtime_returns_an_error() {
 #[tokio::test]
 async fn lesson_37_vector_is_the_same_in_every_batch() {
     let Some(dir) = minilm() else { return };
-    let embedder = open(&dir);
+    for embedder in [open(&dir), open_int8(&dir)] {
+        check_batches(&embedder).await;
+    }
+}
+
+async fn check_batches(embedder: &LocalEmbedder) {
     let text = |n: usize| {
         (0..1 + n * n % 97).map(|at| WORDS[(n + at * at) % WORDS.len()]).collect::<Vec<_>>().join(" ")
     };

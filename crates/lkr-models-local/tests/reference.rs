@@ -14,8 +14,8 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{assert_unit, cosine, fixture, minilm, open};
-use lkr_models::{EmbedKind, Embedder};
+use common::{assert_unit, cosine, fixture, minilm, open, open_int8};
+use lkr_models::{EmbedKind, Embedder, Precision};
 use lkr_models_local::LocalEmbedder;
 use serde::Deserialize;
 
@@ -69,6 +69,27 @@ async fn minilm_matches_the_reference_vectors() {
     assert_eq!(embedder.profile().cosine_scale, Some(30.5));
     check(&embedder, EmbedKind::Passage, &texts, &expected).await;
     check(&embedder, EmbedKind::Query, &texts, &expected).await;
+}
+
+#[tokio::test]
+async fn int8_is_close_to_the_reference_vectors_and_another_model() {
+    let Some(dir) = minilm() else { return };
+    let cases: Vec<MiniLmCase> =
+        serde_json::from_slice(&fs::read(fixture("all-MiniLM-L6-v2.json")).unwrap()).unwrap();
+    let texts: Vec<String> = cases.iter().map(|case| case.text.clone()).collect();
+    let embedder = open_int8(&dir);
+    let (full, profile) = (open(&dir).profile().clone(), embedder.profile());
+    assert_eq!((full.precision, profile.precision), (Some(Precision::Float32), Some(Precision::Int8)));
+    assert_eq!((&full.name, full.cosine_scale), (&profile.name, profile.cosine_scale));
+    assert_ne!(full.id, profile.id);
+    for kind in [EmbedKind::Passage, EmbedKind::Query] {
+        let vectors = embedder.embed(kind, &texts).await.unwrap();
+        for (case, vector) in cases.iter().zip(&vectors) {
+            assert_unit(&embedder, vector);
+            let cosine = cosine(vector, &case.vector);
+            assert!(cosine >= 0.98, "{kind:?} {:?}: cosine {cosine}", case.text);
+        }
+    }
 }
 
 #[tokio::test]

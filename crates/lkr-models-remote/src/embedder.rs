@@ -63,6 +63,7 @@ impl HttpEmbedder {
             dims,
             max_tokens: options.max_tokens.max(1),
             cosine_scale: options.cosine_scale,
+            precision: None,
         };
         let batch_size = Mutex::new(options.batch_texts.max(1));
         Ok(Self { profile, provider: Provider::new(outgoing, remote)?, options, batch_size })

@@ -1,4 +1,4 @@
-use std::{fmt::Debug, sync::Arc};
+use std::{fmt::Debug, str::FromStr, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -11,6 +11,33 @@ pub enum EmbedKind {
     Query,
     /// A passage that queries search for.
     Passage,
+}
+
+/// The numbers that a model multiplies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Precision {
+    /// 32-bit floating point.
+    #[default]
+    Float32,
+    /// 8-bit integers: weights with a scale for each output, inputs with one for each token.
+    Int8,
+}
+
+impl Precision {
+    /// All precisions.
+    pub const ALL: [Self; 2] = [Self::Float32, Self::Int8];
+}
+
+impl FromStr for Precision {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "float32" => Ok(Self::Float32),
+            "int8" => Ok(Self::Int8),
+            _ => Err("expected one of float32, int8".to_owned()),
+        }
+    }
 }
 
 /// The static properties of an embedding model.
@@ -27,6 +54,8 @@ pub struct EmbedderProfile {
     /// The factor of `c₁ − cos` in graded ranks, if it is known; 30.5 for all-MiniLM-L6-v2. Otherwise it is measured, see
     /// [`cosine_scale`](crate::cosine_scale()).
     pub cosine_scale: Option<f32>,
+    /// The precision of a model that runs in-process; `None` if it is not known.
+    pub precision: Option<Precision>,
 }
 
 /// Turns texts into unit vectors.

@@ -31,7 +31,7 @@ pub use chat::{
 };
 pub use circuit_breaker::{CircuitBreaker, CircuitBreakerOptions};
 pub use concurrency_limit::ConcurrencyLimit;
-pub use embedder::{EmbedKind, Embedder, EmbedderProfile, EmbedderSource};
+pub use embedder::{EmbedKind, Embedder, EmbedderProfile, EmbedderSource, Precision};
 pub use error::{Error, ErrorKind, Result};
 pub use instrumented::{CallObserver, CallOutcome, Instrumented, ModelCall, Operation};
 pub use memory::MemoryEmbedder;

@@ -32,6 +32,7 @@ impl MemoryEmbedder {
             dims,
             max_tokens: MAX_WORDS,
             cosine_scale: Some(REFERENCE_SCALE),
+            precision: None,
         };
         Self { profile }
     }

@@ -6,7 +6,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use lkr::{
     Creator, KnowledgeBase,
     ports::{
-        Embedder,
+        Embedder, Precision,
         models::{
             AdaptiveBatch, AdaptiveBatchOptions, CallObserver, CircuitBreaker, CircuitBreakerOptions,
             ConcurrencyLimit, Instrumented, Result, Retry, RetryOptions,
@@ -218,8 +218,8 @@ impl ReconcileLoop {
         let recorded = self.settings.previous_embedders().await?.into_iter().find(|kept| kept.id == live);
         let Some(PreviousEmbedder { entry, folder, .. }) = recorded else { return Ok(()) };
         let embedder = match (&entry.provider, folder) {
-            (Some(_), _) => (self.connect)(entry, self.outgoing.clone()).await.map(Some)?,
-            (None, Some(folder)) => lkr::open_embedder(folder).await?,
+            (Some(_), _) => Some((self.connect)(entry, self.outgoing.clone()).await?),
+            (None, Some(folder)) => local_embedder(&folder, &live).await?,
             (None, None) => None,
         };
         if let Some(embedder) = embedder.filter(|embedder| embedder.profile().id == live) {
@@ -242,4 +242,14 @@ impl ReconcileLoop {
         let live = self.kb.embedding().await?.live.unwrap_or_default();
         Ok(self.settings.store_previous_embedder(snapshot, id, folder, &[&live]).await?)
     }
+}
+/// The model `id` in a folder, with the precision that it has by its id.
+async fn local_embedder(folder: &str, id: &str) -> lkr::Result<Option<Arc<dyn Embedder>>> {
+    for precision in Precision::ALL {
+        let embedder = lkr::open_embedder(folder, precision).await?;
+        if let Some(embedder) = embedder.filter(|embedder| embedder.profile().id == id) {
+            return Ok(Some(embedder));
+        }
+    }
+    Ok(None)
 }

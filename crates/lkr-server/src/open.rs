@@ -84,6 +84,7 @@ async fn open_knowledge_base(config: &Config, app: &AppState, late: LateBound<'_
     options.blobs_dir = config.blobs_dir();
     options.uploads_dir = config.upload_dir();
     options.model_dir = config.model_dir();
+    options.model_precision = config.model_precision;
     options.rerank_model_dir = config.rerank_model_dir();
     options.taxonomy = taxonomy;
     options.defer_embedder = true;

@@ -68,7 +68,7 @@ pub mod ports {
     pub use lkr_ingest::{self as ingest, DeletionPolicy};
     pub use lkr_models::{
         self as models, ChatModel, ChatModelSource, ChatPurpose, EmbedKind, Embedder, EmbedderProfile,
-        EmbedderSource, Reranker, RerankerProfile, RerankerSource,
+        EmbedderSource, Precision, Reranker, RerankerProfile, RerankerSource,
     };
     pub use lkr_parsers::{self as parsers, Parser};
     pub use lkr_state::{self as state, StateStore, TaskQueue};

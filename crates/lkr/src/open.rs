@@ -7,7 +7,7 @@ use std::{
 
 use lkr_catalog::{Originals, Outbox};
 use lkr_ingest::{DeletionPolicy, TaskObserver};
-use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
+use lkr_models::{ChatModelSource, Embedder, Precision, Reranker, RerankerSource};
 use lkr_state::{ContentionObserver, ObservedState, StateStore};
 use lkr_store_lmdb::{LmdbOptions, LmdbState, LmdbStore};
 use lkr_taxonomy::Taxonomy;
@@ -31,6 +31,8 @@ pub struct OpenOptions {
     pub uploads_dir: PathBuf,
     /// The folder of the embedding model. If it does not exist, searches use keywords only.
     pub model_dir: PathBuf,
+    /// The precision of that model. A change means another model: all documents are embedded again.
+    pub model_precision: Precision,
     /// Whether the target embedding model is set after opening, by
     /// [`set_embedder_at_start`](KnowledgeBase::set_embedder_at_start), instead of being the one in `model_dir`.
     pub defer_embedder: bool,
@@ -64,6 +66,7 @@ impl OpenOptions {
             blobs_dir: data_dir.join("blobs"),
             uploads_dir: data_dir.join("uploads"),
             model_dir: data_dir.join("models").join("default"),
+            model_precision: Precision::default(),
             defer_embedder: false,
             rerank_model_dir: data_dir.join("models").join("reranker"),
             rerankers: None,
@@ -94,7 +97,15 @@ impl KnowledgeBase {
     /// # Errors
     /// `Conflict` if another process has it open, `Invalid` if a model's folder contains no usable model.
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
-        let OpenOptions { data_dir, blobs_dir, uploads_dir, model_dir, rerank_model_dir, .. } = options;
+        let OpenOptions {
+            data_dir,
+            blobs_dir,
+            uploads_dir,
+            model_dir,
+            model_precision,
+            rerank_model_dir,
+            ..
+        } = options;
         let opened = blocking("open knowledge base", move || {
             refuse_texts_without_store(&data_dir, &blobs_dir)?;
             let store = open_store(&data_dir, LmdbOptions::default())?;
@@ -102,7 +113,7 @@ impl KnowledgeBase {
                 tracing::warn!(%error, "store copy of an interrupted backup could not be removed");
             }
             let embedded = EmbeddedStore { store, data_dir, backup_lock: Arc::default() };
-            let models = (open_model(&model_dir)?, open_reranker(&rerank_model_dir)?);
+            let models = (open_model(&model_dir, model_precision)?, open_reranker(&rerank_model_dir)?);
             Ok((embedded, open_blobs(&blobs_dir)?, models))
         });
         let (embedded, blobs, (embedder, reranker)) = opened.await?;
@@ -145,13 +156,14 @@ fn set_if_some<T>(builder: Builder, value: Option<T>, setter: fn(Builder, T) -> 
     }
 }
 
-/// Opens the embedding model in a folder; `None` if the folder does not exist.
+/// Opens the embedding model in a folder with a precision; `None` if the folder does not exist.
 ///
 /// # Errors
 /// `Invalid` if it contains no usable model.
-pub async fn open_embedder(dir: impl AsRef<Path>) -> Result<Option<Arc<dyn Embedder>>> {
+pub async fn open_embedder(dir: impl AsRef<Path>, precision: Precision) -> Result<Option<Arc<dyn Embedder>>> {
     let dir = dir.as_ref().to_path_buf();
-    blocking("open embedding model", move || if dir.exists() { open_model(&dir) } else { Ok(None) }).await
+    let open = move || if dir.exists() { open_model(&dir, precision) } else { Ok(None) };
+    blocking("open embedding model", open).await
 }
 
 /// Opens only the state store of the knowledge base in a folder, for offline maintenance. The store is closed when the
@@ -221,12 +233,12 @@ pub(crate) fn open_blobs(dir: &Path) -> Result<LocalFileSystem> {
 }
 
 #[cfg(feature = "local-models")]
-fn open_model(dir: &Path) -> Result<Option<Arc<dyn Embedder>>> {
+fn open_model(dir: &Path, precision: Precision) -> Result<Option<Arc<dyn Embedder>>> {
     if !dir.exists() {
         tracing::warn!(dir = %dir.display(), "no embedding model found; searches use keywords only");
         return Ok(None);
     }
-    let options = lkr_models_local::LocalOptions::default();
+    let options = lkr_models_local::LocalOptions { precision, ..Default::default() };
     let embedder = lkr_models_local::LocalEmbedder::open(dir, options)
         .map_err(|error| Error::new(ErrorKind::Invalid, "open embedding model", error))?;
     Ok(Some(Arc::new(embedder)))
@@ -248,6 +260,6 @@ fn open_reranker(_: &Path) -> Result<Option<Arc<dyn Reranker>>> {
 }
 
 #[cfg(not(feature = "local-models"))]
-fn open_model(_: &Path) -> Result<Option<Arc<dyn Embedder>>> {
+fn open_model(_: &Path, _: Precision) -> Result<Option<Arc<dyn Embedder>>> {
     Ok(None)
 }

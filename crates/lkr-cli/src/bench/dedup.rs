@@ -9,10 +9,14 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use lkr::{DocId, NewDocument};
+use lkr::{DocId, NewDocument, ports::Precision};
 use lkr_ingest::SimhashIndex;
 
-use crate::{bench::random::XorShift64, collection::collection, local_kb::LocalKnowledgeBase};
+use crate::{
+    bench::random::XorShift64,
+    collection::collection,
+    local_kb::{LocalKnowledgeBase, embedder},
+};
 
 /// The arguments of `lkr bench dedup`.
 #[derive(Debug, clap::Args)]
@@ -52,7 +56,8 @@ pub(super) async fn measure(args: &Args) -> Result<DedupReport> {
     inputs.truncate(args.documents);
     ensure!(!inputs.is_empty(), "{} contains no documents", args.dir.display());
     let documents = inputs.len();
-    let local_kb = LocalKnowledgeBase::create(&args.data_dir, args.model.as_deref()).await?;
+    let embedder = args.model.as_deref().map(|model| embedder(model, Precision::default())).transpose()?;
+    let local_kb = LocalKnowledgeBase::create(&args.data_dir, embedder).await?;
     let mut random = XorShift64::new(0x9e37_79b9_7f4a_7c15);
     let random_index = index(args.fingerprints, || random.next());
     // The worst case: every fingerprint is a candidate.

@@ -18,7 +18,7 @@ use crate::{
     },
     collection::{Gold, Input, Query, collection},
     import::import_missing,
-    local_kb::{LocalKnowledgeBase, embedder},
+    local_kb::LocalKnowledgeBase,
     stats::Latency,
 };
 
@@ -63,8 +63,8 @@ pub(super) async fn measure(args: &Args) -> Result<LayersReport> {
     ensure!(args.chunks.is_sorted(), "the numbers of chunks must be in growing order");
     let mut queries = Gold::read(&args.material.dir, None)?.queries;
     queries.truncate(args.queries);
-    let embedder = CopyEmbedder::new(embedder(&args.material.model)?);
-    let local_kb = LocalKnowledgeBase::with(&args.data_dir, Some(Arc::new(embedder))).await?;
+    let embedder = CopyEmbedder::new(args.material.embedder()?);
+    let local_kb = LocalKnowledgeBase::open(&args.data_dir, Some(Arc::new(embedder))).await?;
     let mut figures = LayersReport { queries: queries.len(), sizes: Vec::new() };
     for &size in &args.chunks {
         let chunks = grow(&local_kb, &inputs, size).await?;

@@ -14,7 +14,7 @@ use lkr::{KnowledgeBase, SearchRequest, TaskId, TaskStatus, ports::Embedder};
 use super::{ingest::ingest_all, material::Material, rotated::RotatedEmbedder};
 use crate::{
     collection::{Gold, Query, collection},
-    local_kb::{LocalKnowledgeBase, embedder},
+    local_kb::LocalKnowledgeBase,
     stats::Latency,
 };
 
@@ -61,8 +61,8 @@ pub(super) async fn measure(args: &Args) -> Result<ReembedReport> {
     let mut inputs = collection(&args.material.dir)?;
     inputs.truncate(args.documents.unwrap_or(usize::MAX));
     let queries = Gold::read(&args.material.dir, None)?.queries;
-    let original = embedder(&args.material.model)?;
-    let kb = LocalKnowledgeBase::with(&args.data_dir, Some(Arc::clone(&original))).await?.kb;
+    let original = args.material.embedder()?;
+    let kb = LocalKnowledgeBase::open(&args.data_dir, Some(Arc::clone(&original))).await?.kb;
     let documents = ingest_all(&kb, inputs).await?.len();
     let mut searches =
         Searches { kb: &kb, queries: &queries, cosines: HashMap::new(), query_count: 0, failed: 0, mixed: 0 };

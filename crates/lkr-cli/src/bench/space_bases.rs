@@ -44,7 +44,7 @@ impl SpaceBases {
         spaces: usize,
     ) -> Result<Self> {
         let open = async |name: &str| {
-            LocalKnowledgeBase::with(&data_dir.join(name), Some(Arc::clone(embedder))).await
+            LocalKnowledgeBase::open(&data_dir.join(name), Some(Arc::clone(embedder))).await
         };
         let (many, one, alone) = (open("many").await?, open("one").await?, open("alone").await?);
         let spaces: Vec<SpaceName> =

@@ -25,7 +25,7 @@ use crate::{
         space_bases::{DATE_KEY, SpaceBases},
     },
     collection::{Gold, Query, collection},
-    local_kb::{LocalKnowledgeBase, embedder},
+    local_kb::LocalKnowledgeBase,
     stats::{Latency, mean},
 };
 
@@ -92,7 +92,7 @@ pub(super) async fn measure(args: &Args) -> Result<SpacesReport> {
     ensure!(!inputs.is_empty(), "{} contains no documents", args.material.dir.display());
     let mut queries = Gold::read(&args.material.dir, None)?.queries;
     queries.truncate(args.queries);
-    let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(embedder(&args.material.model)?));
+    let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));
     let bases = SpaceBases::build(&args.data_dir, &embedder, &inputs, args.spaces).await?;
     let mut report = SpacesReport::default();
     report.spaces(&bases, &queries, "right after ingestion").await?;

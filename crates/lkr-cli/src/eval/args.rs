@@ -1,10 +1,12 @@
 //! The arguments of `lkr eval`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
+use anyhow::Result;
 use clap::ValueEnum;
+use lkr::ports::{Embedder, Precision};
 
-use crate::http::Login;
+use crate::{http::Login, local_kb};
 
 /// The arguments of `lkr eval`.
 #[derive(Debug, clap::Args)]
@@ -34,7 +36,10 @@ pub(crate) struct Args {
     pub(super) data_dir: Option<PathBuf>,
     /// Use the embedding model in this folder for the local knowledge base. Without it, searches use words alone.
     #[arg(long, value_name = "FOLDER", conflicts_with = "server")]
-    pub(super) model: Option<PathBuf>,
+    model: Option<PathBuf>,
+    /// The precision of the model: float32 or int8.
+    #[arg(long, default_value = "float32", requires = "model")]
+    precision: Precision,
     /// Bring the documents into the local knowledge base as Markdown files, titled by their file names, instead of as
     /// texts with the collection's titles.
     #[arg(long, conflicts_with = "server")]
@@ -48,6 +53,13 @@ pub(crate) struct Args {
     /// Write the local results of each query to this file, for `lkr compare`.
     #[arg(long, value_name = "FILE", conflicts_with = "server")]
     pub(super) per_query: Option<PathBuf>,
+}
+
+impl Args {
+    /// Opens the model for the local knowledge base, if one is named.
+    pub(super) fn embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
+        self.model.as_deref().map(|model| local_kb::embedder(model, self.precision)).transpose()
+    }
 }
 
 /// The layers that are searched.

@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let data_dir = args.data_dir.as_deref().unwrap_or(temporary.path());
     let report = runtime.block_on(async {
         let name = name_of(&args.dir)?;
-        let local_kb = LocalKnowledgeBase::open(data_dir, args.model.as_deref()).await?;
+        let local_kb = LocalKnowledgeBase::open(data_dir, args.embedder()?).await?;
         let spool = tempfile::tempdir().context("create a temporary folder")?;
         let reader = FileReader::in_process(spool.path().to_owned(), FileTools::default())?;
         let import_as = if args.as_files { ImportAs::MarkdownFiles(&reader) } else { ImportAs::Texts };

@@ -27,6 +27,10 @@ async fn serve(folders: Folders, model: Option<PathBuf>, read_only: bool) -> Res
     if let Some(dir) = model.or(configured) {
         options.model_dir = dir;
     }
+    if let Some(precision) = env::var("LKR_MODEL_PRECISION").ok().filter(|name| !name.is_empty()) {
+        options.model_precision =
+            precision.parse().map_err(|error: String| anyhow!("LKR_MODEL_PRECISION: {error}"))?;
+    }
     let kb = KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
         ErrorKind::Conflict => {
             anyhow!("{shown} is in use by another process: if that is a server, pass --server")

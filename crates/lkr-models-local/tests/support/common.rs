@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use lkr_models::Embedder;
+use lkr_models::Precision;
 use lkr_models_local::{LocalEmbedder, LocalOptions, LocalReranker, RerankOptions};
 
 /// A folder of `tests/fixtures`.
@@ -14,6 +15,11 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 
 pub(crate) fn open(dir: &Path) -> LocalEmbedder {
     LocalEmbedder::open(dir, LocalOptions::default()).unwrap()
+}
+
+#[allow(dead_code, reason = "not every test uses it")]
+pub(crate) fn open_int8(dir: &Path) -> LocalEmbedder {
+    LocalEmbedder::open(dir, LocalOptions { precision: Precision::Int8, ..LocalOptions::default() }).unwrap()
 }
 
 pub(crate) fn open_reranker(dir: &Path) -> LocalReranker {

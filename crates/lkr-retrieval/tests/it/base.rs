@@ -39,6 +39,7 @@ impl WordEmbedder {
             dims: DIMS,
             max_tokens: 256,
             cosine_scale: Some(30.5),
+            precision: None,
         };
         Arc::new(Self { profile, fails: AtomicBool::new(false) })
     }

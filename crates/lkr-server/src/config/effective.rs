@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ipnet::IpNet;
+use lkr::ports::Precision;
 use lkr_outgoing::Policy;
 
 /// The effective configuration.
@@ -20,6 +21,8 @@ pub struct Config {
     pub model_dir: Option<PathBuf>,
     /// The folder of the reranker; `<data_dir>/models/reranker` by default, if it exists.
     pub rerank_model_dir: Option<PathBuf>,
+    /// The precision of the embedding model.
+    pub model_precision: Precision,
     /// The store of points.
     pub vectors: VectorsBackend,
     /// Qdrant's URL.
@@ -111,6 +114,7 @@ impl Default for Config {
             secret_key: None,
             model_dir: None,
             rerank_model_dir: None,
+            model_precision: Precision::default(),
             vectors: VectorsBackend::Embedded,
             qdrant_url: None,
             qdrant_api_key: None,

@@ -98,6 +98,14 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "Folder of the reranker; <data_dir>/models/reranker by default, if it exists"
     ),
     key!(
+        model_precision,
+        Text,
+        Plain,
+        v::model_precision,
+        |c| Some(v::name_of(c.model_precision)),
+        "Precision of the embedding model in model_dir: float32, or int8, which needs half of the time"
+    ),
+    key!(
         vectors,
         Text,
         Plain,

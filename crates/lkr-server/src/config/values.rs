@@ -7,6 +7,7 @@ use std::{
 
 use actix_web::http::Uri;
 use ipnet::IpNet;
+use lkr::ports::Precision;
 use lkr_outgoing::Policy;
 
 use super::effective::{LogFormat, ProcessRole, StateBackend, VectorsBackend};
@@ -109,6 +110,10 @@ pub(super) fn milliseconds(text: &str) -> Parsed<u64> {
 
 pub(super) fn log_format(text: &str) -> Parsed<LogFormat> {
     one_of(text, &[LogFormat::Text, LogFormat::Json])
+}
+
+pub(super) fn model_precision(text: &str) -> Parsed<Precision> {
+    text.parse()
 }
 
 pub(super) fn vectors(text: &str) -> Parsed<VectorsBackend> {

@@ -1,0 +1,298 @@
+//! Products of 8-bit integers: the weights have a scale for each output, the inputs one for each token.
+//!
+//! See docs/studies.md#matrix-products. The sums are exact, so every instruction set has the same results, and the result of a token does not depend on others.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+mod quantize;
+mod weights;
+
+use lkr_models::Result;
+
+use crate::error;
+use crate::product::{Rows, RowsMut, heights};
+pub(crate) use quantize::ByteRows;
+use weights::BytePanel;
+pub(crate) use weights::ByteWeights;
+
+/// How many terms of a sum are side by side.
+const GROUP: usize = 4;
+/// The number of groups between checks of a row's end.
+const STEP: usize = 4;
+/// The number of terms of a step; sums are filled up to a multiple with zeros.
+const STEP_TERMS: usize = GROUP * STEP;
+/// The most terms of a sum: 255 · 127 · 2¹⁶ < 2³¹.
+pub(crate) const MAX_DEPTH: usize = 1 << 16;
+/// The most columns of a panel.
+const MAX_WIDTH: usize = 32;
+/// The number of results that are copied at a time.
+const COPIED: usize = 8;
+/// The number of rows that pass all panels together, so that they stay in the cache.
+const BLOCK_ROWS: usize = 96;
+
+/// The rows of a tile, in groups of terms.
+type TileRows<'a, const HEIGHT: usize> = [&'a [[[u8; GROUP]; STEP]]; HEIGHT];
+/// The sums of a tile.
+type Sums<const HEIGHT: usize> = [[i32; MAX_WIDTH]; HEIGHT];
+
+/// Code for an instruction set. A value exists only where the processor has it.
+trait Kernel: Copy {
+    /// The number of columns of a panel.
+    const WIDTH: usize;
+    /// The most rows of a tile.
+    const MAX_HEIGHT: usize;
+
+    /// Calls `body`, compiled for the instruction set.
+    fn run<T>(self, body: impl FnOnce() -> T) -> T;
+
+    /// The products of `rows` with the columns of a panel.
+    fn multiply<const HEIGHT: usize>(self, rows: TileRows<'_, HEIGHT>, panel: &[i8]) -> Sums<HEIGHT>;
+}
+
+/// The best instruction set of the processor.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum InstructionSet {
+    #[cfg(target_arch = "x86_64")]
+    Avx512(avx512::Avx512),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(avx2::Avx2),
+    Portable(portable::Portable),
+}
+
+/// Calls `$body` with the kernel of an instruction set as `$kernel`.
+macro_rules! with_kernel {
+    ($set:expr, $kernel:ident => $body:expr) => {
+        match $set {
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512($kernel) => $body,
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2($kernel) => $body,
+            InstructionSet::Portable($kernel) => $body,
+        }
+    };
+}
+
+impl InstructionSet {
+    /// The instruction sets that the processor has, the best one first.
+    pub(crate) fn available() -> impl Iterator<Item = Self> {
+        let portable = std::iter::once(Self::Portable(portable::Portable));
+        #[cfg(target_arch = "x86_64")]
+        return avx512::Avx512::new()
+            .map(Self::Avx512)
+            .into_iter()
+            .chain(avx2::Avx2::new().map(Self::Avx2))
+            .chain(portable);
+        #[cfg(not(target_arch = "x86_64"))]
+        return portable;
+    }
+
+    pub(crate) fn best() -> Self {
+        Self::available().next().unwrap_or(Self::Portable(portable::Portable))
+    }
+
+    /// The number of columns of a panel.
+    fn width(self) -> usize {
+        fn width<K: Kernel>(_: K) -> usize {
+            K::WIDTH
+        }
+        with_kernel!(self, kernel => width(kernel))
+    }
+}
+
+impl ByteWeights {
+    /// Writes `rows · weights` to `out`. `bytes` is a buffer for the rows as bytes.
+    ///
+    /// Fails if a slice is too short for its rows.
+    pub(crate) fn product(&self, rows: Rows<'_>, out: &mut RowsMut<'_>, bytes: &mut ByteRows) -> Result<()> {
+        if !rows.fit(self.depth()) || !out.fit(rows.count, self.columns()) {
+            return Err(error::internal(format_args!(
+                "no product of {} rows of {} and {} columns",
+                rows.count,
+                self.depth(),
+                self.columns()
+            )));
+        }
+        with_kernel!(self.instruction_set(), kernel => kernel.run(
+            #[inline(always)]
+            || {
+                bytes.quantize(rows, self.depth());
+                multiply(kernel, bytes, self, out);
+            },
+        ));
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn multiply<K: Kernel>(kernel: K, rows: &ByteRows, weights: &ByteWeights, out: &mut RowsMut<'_>) {
+    for first in (0..rows.count()).step_by(BLOCK_ROWS) {
+        let count = BLOCK_ROWS.min(rows.count() - first);
+        for panel in weights.panels() {
+            let mut row = first;
+            for height in heights(count, K::MAX_HEIGHT) {
+                let numbers =
+                    out.numbers.get_mut(row * out.stride + panel.first_column..).unwrap_or_default();
+                let mut place = RowsMut { numbers, stride: out.stride };
+                multiply_by_height(kernel, height, (rows, row), &panel, &mut place);
+                row += height;
+            }
+        }
+    }
+}
+
+/// Calls [`multiply_tile`] compiled for the height of the tile, so that the sums stay in registers.
+#[inline(always)]
+fn multiply_by_height<K: Kernel>(
+    kernel: K,
+    height: usize,
+    rows: (&ByteRows, usize),
+    panel: &BytePanel<'_>,
+    out: &mut RowsMut<'_>,
+) {
+    match height.min(K::MAX_HEIGHT) {
+        1 => multiply_tile::<K, 1>(kernel, rows, panel, out),
+        2 => multiply_tile::<K, 2>(kernel, rows, panel, out),
+        3 => multiply_tile::<K, 3>(kernel, rows, panel, out),
+        4 => multiply_tile::<K, 4>(kernel, rows, panel, out),
+        5 => multiply_tile::<K, 5>(kernel, rows, panel, out),
+        6 => multiply_tile::<K, 6>(kernel, rows, panel, out),
+        7 => multiply_tile::<K, 7>(kernel, rows, panel, out),
+        8 => multiply_tile::<K, 8>(kernel, rows, panel, out),
+        9 => multiply_tile::<K, 9>(kernel, rows, panel, out),
+        10 => multiply_tile::<K, 10>(kernel, rows, panel, out),
+        11 => multiply_tile::<K, 11>(kernel, rows, panel, out),
+        _ => multiply_tile::<K, 12>(kernel, rows, panel, out),
+    }
+}
+
+/// Multiplies the `HEIGHT` rows from `first` on by a panel.
+#[inline(always)]
+fn multiply_tile<K: Kernel, const HEIGHT: usize>(
+    kernel: K,
+    (rows, first): (&ByteRows, usize),
+    panel: &BytePanel<'_>,
+    out: &mut RowsMut<'_>,
+) {
+    let sums = kernel.multiply::<HEIGHT>(std::array::from_fn(|at| rows.steps(first + at)), panel.bytes);
+    let places = out.numbers.chunks_mut(out.stride.max(1));
+    for ((sums, place), index) in sums.iter().zip(places).zip(first..) {
+        let (scale, zero) = rows.scale_and_zero(index);
+        let mut row = [0.0; MAX_WIDTH];
+        let columns = sums.iter().zip(panel.scales).zip(panel.sums);
+        for (out, ((&sum, &column_scale), &column_sum)) in row.iter_mut().zip(columns).take(K::WIDTH) {
+            *out = (sum - zero * column_sum) as f32 * (scale * column_scale);
+        }
+        // Arrays of a fixed size, because copying a slice calls a function.
+        let (chunks, rest) = place.get_mut(..panel.columns).unwrap_or_default().as_chunks_mut::<COPIED>();
+        let (row, _) = row.as_chunks::<COPIED>();
+        chunks.iter_mut().zip(row).for_each(|(place, numbers)| *place = *numbers);
+        let last = row.get(chunks.len()).into_iter().flatten();
+        rest.iter_mut().zip(last).for_each(|(place, &number)| *place = number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn product(set: InstructionSet, rows: &[Vec<f32>], columns: &[Vec<f32>]) -> Vec<Vec<f32>> {
+        let depth = rows[0].len();
+        let weights = ByteWeights::of_columns(set, depth, columns.iter().map(Vec::as_slice));
+        let numbers = rows.concat();
+        // A gap between the rows of the result stays as it is.
+        let stride = columns.len() + 1;
+        let mut out = vec![-1.0; rows.len() * stride];
+        let rows = Rows { numbers: &numbers, count: rows.len(), stride: depth };
+        let place = &mut RowsMut { numbers: &mut out, stride };
+        weights.product(rows, place, &mut ByteRows::default()).unwrap();
+        let whole = out.chunks(stride).map(|row| row.split_last().unwrap());
+        whole.inspect(|(gap, _)| assert_eq!(**gap, -1.0)).map(|(_, row)| row.to_vec()).collect()
+    }
+
+    /// The largest number of a slice without its sign.
+    fn largest(numbers: &[f32]) -> f32 {
+        numbers.iter().fold(0.0, |largest, x| x.abs().max(largest))
+    }
+
+    fn operands() -> impl Strategy<Value = (Vec<Vec<f32>>, Vec<Vec<f32>>)> {
+        let matrix = |rows, depth| {
+            let row = (-3_i32..3).prop_flat_map(move |power| {
+                let size = 10_f32.powi(power);
+                prop::collection::vec(-size..size, depth)
+            });
+            prop::collection::vec(row, rows)
+        };
+        (1_usize..90).prop_flat_map(move |depth| (matrix(1..60_usize, depth), matrix(1..80_usize, depth)))
+    }
+
+    proptest! {
+        #[test]
+        fn instruction_sets_have_the_same_results((rows, columns) in operands()) {
+            let portable = product(InstructionSet::Portable(portable::Portable), &rows, &columns);
+            for set in InstructionSet::available() {
+                prop_assert_eq!(&product(set, &rows, &columns), &portable, "{:?}", set);
+            }
+        }
+
+        #[test]
+        fn error_is_that_of_the_rounding((rows, columns) in operands()) {
+            let found = product(InstructionSet::best(), &rows, &columns);
+            for (row, found) in rows.iter().zip(&found) {
+                for (column, &found) in columns.iter().zip(found) {
+                    let exact: f64 = row.iter().zip(column).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
+                    // Half a unit of one factor by the largest of the other, for each term. Zero is rounded too.
+                    let (a, b) = (largest(row), largest(column));
+                    let of_a_term = (2.0 * a / 255.0) * b + a * (b / 254.0);
+                    let bound = f64::from(of_a_term) * row.len() as f64 + 1e-6;
+                    prop_assert!((f64::from(found) - exact).abs() <= bound, "{found}, not {exact}");
+                }
+            }
+        }
+
+        #[test]
+        fn row_has_the_same_result_beside_any_others((rows, columns) in operands()) {
+            let together = product(InstructionSet::best(), &rows, &columns);
+            for (row, expected) in rows.iter().zip(&together) {
+                prop_assert_eq!(&product(InstructionSet::best(), std::slice::from_ref(row), &columns)[0], expected);
+            }
+        }
+    }
+
+    #[test]
+    fn zeros_and_numbers_that_are_not_finite() {
+        for set in InstructionSet::available() {
+            let of = |x: f32, y: f32| product(set, &[vec![x; 5]], &[vec![y; 5]])[0][0];
+            assert_eq!([of(0.0, 1.0), of(1.0, 0.0)], [0.0; 2]);
+            assert!((of(2.0, -3.0) + 30.0).abs() < 1e-4);
+            assert!(!of(f32::INFINITY, 1.0).is_finite() && !of(1.0, f32::NAN).is_finite());
+        }
+    }
+
+    #[test]
+    fn longest_sums_do_not_overflow() {
+        for set in InstructionSet::available() {
+            let long = [vec![1.0; MAX_DEPTH]];
+            let expected = MAX_DEPTH as f32;
+            let found = product(set, &long, &long)[0][0];
+            assert!((found / expected - 1.0).abs() < 1e-5, "{set:?}: {found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn short_slice_is_an_error() {
+        let column = [1.0; 4];
+        let weights = ByteWeights::of_columns(InstructionSet::best(), 4, [column.as_slice(); 3].into_iter());
+        let check = |rows: usize, out: usize| {
+            let (rows, mut out) = (vec![1.0; rows], vec![0.0; out]);
+            let rows = Rows { numbers: &rows, count: 2, stride: 4 };
+            let out = &mut RowsMut { numbers: &mut out, stride: 3 };
+            weights.product(rows, out, &mut ByteRows::default()).is_ok()
+        };
+        assert_eq!([check(8, 6), check(7, 6), check(8, 5)], [true, false, false]);
+    }
+}
