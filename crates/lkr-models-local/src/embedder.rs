@@ -81,7 +81,10 @@ impl LocalEmbedder {
                 Precision::Float32 => full_id,
                 Precision::Int8 => id(&format!("{settings} int8")),
             },
-            name: folder.name,
+            name: match options.precision {
+                Precision::Float32 => folder.name,
+                Precision::Int8 => format!("{} (int8)", folder.name),
+            },
             dims: folder.config.hidden,
             max_tokens: folder.max_tokens,
             precision: Some(options.precision),

@@ -80,7 +80,10 @@ async fn int8_is_close_to_the_reference_vectors_and_another_model() {
     let embedder = open_int8(&dir);
     let (full, profile) = (open(&dir).profile().clone(), embedder.profile());
     assert_eq!((full.precision, profile.precision), (Some(Precision::Float32), Some(Precision::Int8)));
-    assert_eq!((&full.name, full.cosine_scale), (&profile.name, profile.cosine_scale));
+    assert_eq!(
+        (format!("{} (int8)", full.name), full.cosine_scale),
+        (profile.name.clone(), profile.cosine_scale)
+    );
     assert_ne!(full.id, profile.id);
     for kind in [EmbedKind::Passage, EmbedKind::Query] {
         let vectors = embedder.embed(kind, &texts).await.unwrap();

@@ -145,3 +145,24 @@ fn lesson_12_cancelled_reembedding_keeps_the_earlier_model() {
         "a cancelled re-embedding is not started again"
     );
 }
+
+#[test]
+fn lesson_12_another_precision_is_another_model() {
+    let mut server = Server::start_with(&[
+        ("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD),
+        ("LKR_MODEL_DIR", &model("tiny-bert-mean")),
+    ]);
+    add_all(&server);
+    for (precision, name) in [("int8", "tiny-bert-mean (int8)"), ("float32", "tiny-bert-mean")] {
+        server.stop();
+        server.set("LKR_MODEL_PRECISION", precision);
+        server.restart();
+        assert_eq!(embedding(&server)["wanted"], name);
+        // Until all documents have new vectors, the model with the earlier precision answers.
+        let after = server.wait_until(|| {
+            search(&server, 1);
+            Some(embedding(&server)).filter(|embedding| embedding["in_use"] == name)
+        });
+        assert_eq!(after["in_use"], after["wanted"]);
+    }
+}
