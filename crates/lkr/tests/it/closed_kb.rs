@@ -149,12 +149,17 @@ pub(crate) fn edit_data_file(closed: &ClosedKb, wanted: &[u8], edit_data_file: i
 pub(crate) fn damage_row(closed: &ClosedKb, key: &str) {
     edit_data_file(closed, key.as_bytes(), |bytes, at| {
         // The length of the value, in two parts, flags and the length of the key precede the key. Remains of earlier pages may
-        // have lost some of it to other rows, which stay undamaged.
+        // have lost some of it to other rows, which stay undamaged: the value is whole if its checksum, at the start, matches.
         let number = |at| usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
         let end = at + key.len() + number(at - 8);
         let is_whole = number(at - 6) == 0 && number(at - 4) == 0 && number(at - 2) == key.len();
-        if is_whole && end <= (at / PAGE_BYTES + 1) * PAGE_BYTES {
-            bytes[end - 4..end].iter_mut().for_each(|byte| *byte = !*byte);
+        if !is_whole || end > (at / PAGE_BYTES + 1) * PAGE_BYTES {
+            return;
+        }
+        if let Some((crc, payload)) = bytes[at + key.len()..end].split_first_chunk_mut()
+            && u32::from_le_bytes(*crc) == crc32c::crc32c(payload)
+        {
+            *crc = crc.map(|byte| !byte);
         }
     });
 }
