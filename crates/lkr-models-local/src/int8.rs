@@ -1,6 +1,7 @@
 //! Products of 8-bit integers: the weights have a scale for each output, the inputs one for each token.
 //!
-//! See docs/studies.md#matrix-products. The sums are exact, so every instruction set has the same results, and the result of a token does not depend on others.
+//! The sums are exact, so every instruction set has the same results, and the result of a token does not depend on others. See
+//! docs/studies.md#matrix-products.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -10,10 +11,10 @@ mod portable;
 mod quantize;
 mod weights;
 
+use bytemuck::Pod;
 use lkr_models::Result;
 
-use crate::error;
-use crate::product::{Rows, RowsMut, heights};
+use crate::product::{Rows, RowsMut, check_fit, heights, with_height};
 pub(crate) use quantize::ByteRows;
 use weights::BytePanel;
 pub(crate) use weights::ByteWeights;
@@ -33,13 +34,18 @@ const COPIED: usize = 8;
 /// The number of rows that pass all panels together, so that they stay in the cache.
 const BLOCK_ROWS: usize = 96;
 
-/// The rows of a tile, in groups of terms.
-type TileRows<'a, const HEIGHT: usize> = [&'a [[[u8; GROUP]; STEP]]; HEIGHT];
-/// The sums of a tile.
-type Sums<const HEIGHT: usize> = [[i32; MAX_WIDTH]; HEIGHT];
+/// A group of terms of a row.
+type Group = [u8; GROUP];
 
 /// Code for an instruction set. A value exists only where the processor has it.
 trait Kernel: Copy {
+    /// A group of terms of each column of a panel.
+    type Columns: Pod;
+    /// The same in registers.
+    type Loaded: Copy;
+    /// The sums of a row with the columns of a panel, in registers.
+    type Sums: Copy;
+
     /// The number of columns of a panel.
     const WIDTH: usize;
     /// The most rows of a tile.
@@ -48,8 +54,17 @@ trait Kernel: Copy {
     /// Calls `body`, compiled for the instruction set.
     fn run<T>(self, body: impl FnOnce() -> T) -> T;
 
-    /// The products of `rows` with the columns of a panel.
-    fn multiply<const HEIGHT: usize>(self, rows: TileRows<'_, HEIGHT>, panel: &[i8]) -> Sums<HEIGHT>;
+    /// Sums of no terms.
+    fn zero(self) -> Self::Sums;
+
+    /// Loads terms of the columns.
+    fn load(self, columns: &Self::Columns) -> Self::Loaded;
+
+    /// Adds the products of a group of terms of a row and of the columns.
+    fn add(self, sums: Self::Sums, group: Group, columns: Self::Loaded) -> Self::Sums;
+
+    /// The sums by column.
+    fn by_column(self, sums: Self::Sums) -> [i32; MAX_WIDTH];
 }
 
 /// The best instruction set of the processor.
@@ -107,14 +122,7 @@ impl ByteWeights {
     ///
     /// Fails if a slice is too short for its rows.
     pub(crate) fn product(&self, rows: Rows<'_>, out: &mut RowsMut<'_>, bytes: &mut ByteRows) -> Result<()> {
-        if !rows.fit(self.depth()) || !out.fit(rows.count, self.columns()) {
-            return Err(error::internal(format_args!(
-                "no product of {} rows of {} and {} columns",
-                rows.count,
-                self.depth(),
-                self.columns()
-            )));
-        }
+        check_fit(rows, self.depth(), out, self.columns())?;
         with_kernel!(self.instruction_set(), kernel => kernel.run(
             #[inline(always)]
             || {
@@ -136,35 +144,11 @@ fn multiply<K: Kernel>(kernel: K, rows: &ByteRows, weights: &ByteWeights, out: &
                 let numbers =
                     out.numbers.get_mut(row * out.stride + panel.first_column..).unwrap_or_default();
                 let mut place = RowsMut { numbers, stride: out.stride };
-                multiply_by_height(kernel, height, (rows, row), &panel, &mut place);
+                with_height!(height.min(K::MAX_HEIGHT), HEIGHT =>
+                    multiply_tile::<K, HEIGHT>(kernel, (rows, row), &panel, &mut place));
                 row += height;
             }
         }
-    }
-}
-
-/// Calls [`multiply_tile`] compiled for the height of the tile, so that the sums stay in registers.
-#[inline(always)]
-fn multiply_by_height<K: Kernel>(
-    kernel: K,
-    height: usize,
-    rows: (&ByteRows, usize),
-    panel: &BytePanel<'_>,
-    out: &mut RowsMut<'_>,
-) {
-    match height.min(K::MAX_HEIGHT) {
-        1 => multiply_tile::<K, 1>(kernel, rows, panel, out),
-        2 => multiply_tile::<K, 2>(kernel, rows, panel, out),
-        3 => multiply_tile::<K, 3>(kernel, rows, panel, out),
-        4 => multiply_tile::<K, 4>(kernel, rows, panel, out),
-        5 => multiply_tile::<K, 5>(kernel, rows, panel, out),
-        6 => multiply_tile::<K, 6>(kernel, rows, panel, out),
-        7 => multiply_tile::<K, 7>(kernel, rows, panel, out),
-        8 => multiply_tile::<K, 8>(kernel, rows, panel, out),
-        9 => multiply_tile::<K, 9>(kernel, rows, panel, out),
-        10 => multiply_tile::<K, 10>(kernel, rows, panel, out),
-        11 => multiply_tile::<K, 11>(kernel, rows, panel, out),
-        _ => multiply_tile::<K, 12>(kernel, rows, panel, out),
     }
 }
 
@@ -176,11 +160,24 @@ fn multiply_tile<K: Kernel, const HEIGHT: usize>(
     panel: &BytePanel<'_>,
     out: &mut RowsMut<'_>,
 ) {
-    let sums = kernel.multiply::<HEIGHT>(std::array::from_fn(|at| rows.steps(first + at)), panel.bytes);
+    let steps: [_; HEIGHT] = std::array::from_fn(|at| rows.steps(first + at));
+    let mut sums = [kernel.zero(); HEIGHT];
+    // The cast succeeds: bytes have no alignment, and a panel is whole.
+    let panel_steps: &[[K::Columns; STEP]] = bytemuck::try_cast_slice(panel.bytes).unwrap_or_default();
+    for (at, columns) in panel_steps.iter().enumerate() {
+        let groups = steps.map(|steps| steps.get(at).unwrap_or(&[[0; GROUP]; STEP]));
+        for (at, columns) in columns.iter().enumerate() {
+            let columns = kernel.load(columns);
+            for (sums, groups) in sums.iter_mut().zip(groups) {
+                *sums = kernel.add(*sums, groups.get(at).copied().unwrap_or_default(), columns);
+            }
+        }
+    }
     let places = out.numbers.chunks_mut(out.stride.max(1));
-    for ((sums, place), index) in sums.iter().zip(places).zip(first..) {
+    for ((sums, place), index) in sums.into_iter().zip(places).zip(first..) {
         let (scale, zero) = rows.scale_and_zero(index);
         let mut row = [0.0; MAX_WIDTH];
+        let sums = kernel.by_column(sums);
         let columns = sums.iter().zip(panel.scales).zip(panel.sums);
         for (out, ((&sum, &column_scale), &column_sum)) in row.iter_mut().zip(columns).take(K::WIDTH) {
             *out = (sum - zero * column_sum) as f32 * (scale * column_scale);

@@ -29,13 +29,6 @@ pub(crate) struct Rows<'a> {
     pub(crate) stride: usize,
 }
 
-impl Rows<'_> {
-    /// Whether the rows, with `columns` numbers each, lie within the slice.
-    pub(crate) const fn fit(&self, columns: usize) -> bool {
-        fit(self.numbers.len(), self.count, self.stride, columns)
-    }
-}
-
 /// Where the rows of a product are written.
 #[derive(Debug)]
 pub(crate) struct RowsMut<'a> {
@@ -43,32 +36,43 @@ pub(crate) struct RowsMut<'a> {
     pub(crate) stride: usize,
 }
 
-impl RowsMut<'_> {
-    /// Whether `rows` rows with `columns` numbers each lie within the slice.
-    pub(crate) const fn fit(&self, rows: usize, columns: usize) -> bool {
-        fit(self.numbers.len(), rows, self.stride, columns)
+/// Checks that the rows have `depth` numbers within their slice, and the place of the product `columns` for each row.
+pub(crate) fn check_fit(rows: Rows<'_>, depth: usize, out: &RowsMut<'_>, columns: usize) -> Result<()> {
+    let fit = |len: usize, stride: usize, columns: usize| {
+        let needed = rows.count.saturating_sub(1).checked_mul(stride).and_then(|at| at.checked_add(columns));
+        rows.count == 0 || (columns <= stride && needed.is_some_and(|needed| needed <= len))
+    };
+    if fit(rows.numbers.len(), rows.stride, depth) && fit(out.numbers.len(), out.stride, columns) {
+        return Ok(());
     }
+    Err(error::internal(format_args!("no product of {} rows of {depth} and {columns} columns", rows.count)))
 }
 
-const fn fit(len: usize, rows: usize, stride: usize, columns: usize) -> bool {
-    rows == 0
-        || (columns <= stride
-            && columns <= len
-            && (rows - 1) <= (len - columns) / if stride == 0 { 1 } else { stride })
+/// Evaluates `$body` with the constant `$HEIGHT`, the rows of a tile, so that its sums stay in registers.
+macro_rules! with_height {
+    ($height:expr, $HEIGHT:ident => $body:expr) => {
+        with_height!($height, $HEIGHT => $body, 1 2 3 4 5 6 7 8 9 10 11; 12)
+    };
+    ($height:expr, $HEIGHT:ident => $body:expr, $($rows:literal)*; $most:literal) => {
+        match $height {
+            $($rows => {
+                const $HEIGHT: usize = $rows;
+                $body
+            })*
+            _ => {
+                const $HEIGHT: usize = $most;
+                $body
+            }
+        }
+    };
 }
+pub(crate) use with_height;
 
 /// Writes `rows · panels` to `out`.
 ///
 /// Fails if a slice is too short for its rows.
 pub(crate) fn product(arch: Arch, rows: Rows<'_>, panels: &Panels, out: &mut RowsMut<'_>) -> Result<()> {
-    if !rows.fit(panels.depth()) || !out.fit(rows.count, panels.columns()) {
-        return Err(error::internal(format_args!(
-            "no product of {} rows of {} and {} columns",
-            rows.count,
-            panels.depth(),
-            panels.columns()
-        )));
-    }
+    check_fit(rows, panels.depth(), out, panels.columns())?;
     arch.dispatch(Product { rows, panels, out });
     Ok(())
 }
@@ -101,7 +105,7 @@ impl WithSimd for Product<'_, '_> {
                         out_stride: out.stride,
                         columns: panels.width().min(panels.columns() - column),
                     };
-                    tile.multiply_by_height(simd, height);
+                    with_height!(height, HEIGHT => tile.multiply::<S, HEIGHT>(simd));
                     row += height;
                 }
             }
@@ -128,25 +132,6 @@ struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    /// Calls [`Self::multiply`] compiled for the height of the tile, so that the sums stay in registers.
-    #[inline(always)]
-    fn multiply_by_height<S: Simd>(self, simd: S, height: usize) {
-        match height {
-            1 => self.multiply::<S, 1>(simd),
-            2 => self.multiply::<S, 2>(simd),
-            3 => self.multiply::<S, 3>(simd),
-            4 => self.multiply::<S, 4>(simd),
-            5 => self.multiply::<S, 5>(simd),
-            6 => self.multiply::<S, 6>(simd),
-            7 => self.multiply::<S, 7>(simd),
-            8 => self.multiply::<S, 8>(simd),
-            9 => self.multiply::<S, 9>(simd),
-            10 => self.multiply::<S, 10>(simd),
-            11 => self.multiply::<S, 11>(simd),
-            _ => self.multiply::<S, MAX_TILE_ROWS>(simd),
-        }
-    }
-
     #[inline(always)]
     fn multiply<S: Simd, const HEIGHT: usize>(self, simd: S) {
         let (panel, _) = S::as_simd_f32s(self.panel);

@@ -243,6 +243,7 @@ impl ReconcileLoop {
         Ok(self.settings.store_previous_embedder(snapshot, id, folder, &[&live]).await?)
     }
 }
+
 /// The model `id` in a folder, with the precision that it has by its id.
 async fn local_embedder(folder: &str, id: &str) -> lkr::Result<Option<Arc<dyn Embedder>>> {
     for precision in Precision::ALL {

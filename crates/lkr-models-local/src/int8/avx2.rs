@@ -1,10 +1,10 @@
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{
-    _mm_loadu_si128, _mm_set1_epi32, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_cvtepu8_epi16,
+    __m256i, _mm_loadu_si128, _mm_set1_epi32, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_cvtepu8_epi16,
     _mm256_madd_epi16, _mm256_setzero_si256, _mm256_storeu_si256,
 };
 
-use super::{GROUP, Kernel, MAX_WIDTH, STEP, Sums, TileRows};
+use super::{GROUP, Group, Kernel, MAX_WIDTH};
 
 /// AVX2: bytes are widened to 16 bits, because the instruction for bytes saturates.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,12 @@ impl Avx2 {
     }
 }
 
+#[expect(unsafe_code, reason = "instructions beyond the baseline")]
 impl Kernel for Avx2 {
+    type Columns = [[i8; LANES * GROUP]; VECTORS];
+    type Loaded = [__m256i; VECTORS];
+    type Sums = [__m256i; VECTORS];
+
     const WIDTH: usize = LANES * VECTORS;
     const MAX_HEIGHT: usize = 2;
 
@@ -31,48 +36,45 @@ impl Kernel for Avx2 {
         fn compiled<T>(body: impl FnOnce() -> T) -> T {
             body()
         }
-        #[expect(unsafe_code, reason = "instructions beyond the baseline")]
         // SAFETY: the processor has the instructions, or `self` would not exist.
-        unsafe {
-            compiled(body)
-        }
+        unsafe { compiled(body) }
     }
 
-    #[expect(unsafe_code, reason = "instructions beyond the baseline")]
     #[inline(always)]
-    fn multiply<const HEIGHT: usize>(self, rows: TileRows<'_, HEIGHT>, panel: &[i8]) -> Sums<HEIGHT> {
-        let (panel, _) = panel.as_chunks::<{ LANES * GROUP }>();
-        let (panel, _) = panel.as_chunks::<VECTORS>();
-        let (panel, _) = panel.as_chunks::<STEP>();
-        // SAFETY: the processor has the instructions, or `self` would not exist.
-        let mut sums = unsafe { [[_mm256_setzero_si256(); VECTORS]; HEIGHT] };
-        for (at, steps) in panel.iter().enumerate() {
-            let groups = rows.map(|row| row.get(at).unwrap_or(&[[0; GROUP]; STEP]));
-            for (at, columns) in steps.iter().enumerate() {
-                // SAFETY: as above; each array has the 16 bytes that are read.
-                let columns = columns
-                    .each_ref()
-                    .map(|bytes| unsafe { _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes.as_ptr().cast())) });
-                for (sums, groups) in sums.iter_mut().zip(groups) {
-                    let group = i32::from_le_bytes(groups.get(at).copied().unwrap_or_default());
-                    for (sum, columns) in sums.iter_mut().zip(columns) {
-                        // SAFETY: the processor has the instructions.
-                        *sum = unsafe {
-                            let group = _mm256_cvtepu8_epi16(_mm_set1_epi32(group));
-                            _mm256_add_epi32(*sum, _mm256_madd_epi16(group, columns))
-                        };
-                    }
-                }
-            }
+    fn zero(self) -> Self::Sums {
+        // SAFETY: the processor has the instruction, or `self` would not exist.
+        unsafe { [_mm256_setzero_si256(); VECTORS] }
+    }
+
+    #[inline(always)]
+    fn load(self, columns: &Self::Columns) -> Self::Loaded {
+        columns
+            .each_ref()
+            // SAFETY: the processor has the instructions, or `self` would not exist; each array has the 16 bytes that are read.
+            .map(|bytes| unsafe { _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes.as_ptr().cast())) })
+    }
+
+    #[inline(always)]
+    fn add(self, mut sums: Self::Sums, group: Group, columns: Self::Loaded) -> Self::Sums {
+        for (sum, columns) in sums.iter_mut().zip(columns) {
+            // SAFETY: the processor has the instructions, or `self` would not exist.
+            *sum = unsafe {
+                let group = _mm256_cvtepu8_epi16(_mm_set1_epi32(i32::from_le_bytes(group)));
+                _mm256_add_epi32(*sum, _mm256_madd_epi16(group, columns))
+            };
         }
-        let mut out = [[0; MAX_WIDTH]; HEIGHT];
-        for (out, sums) in out.iter_mut().zip(sums) {
-            for (out, sum) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(sums) {
-                let mut halves = [[0; 2]; LANES];
-                // SAFETY: as above; the array has the 32 bytes that are written.
-                unsafe { _mm256_storeu_si256(halves.as_mut_ptr().cast(), sum) };
-                *out = halves.map(|[a, b]| a + b);
-            }
+        sums
+    }
+
+    #[inline(always)]
+    fn by_column(self, sums: Self::Sums) -> [i32; MAX_WIDTH] {
+        let mut out = [0; MAX_WIDTH];
+        for (out, sum) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(sums) {
+            let mut halves = [[0; 2]; LANES];
+            // SAFETY: the processor has the instruction, or `self` would not exist; the array has the 32 bytes that are
+            // written.
+            unsafe { _mm256_storeu_si256(halves.as_mut_ptr().cast(), sum) };
+            *out = halves.map(|[a, b]| a + b);
         }
         out
     }

@@ -4,7 +4,7 @@ use std::arch::x86_64::{
     _mm512_storeu_si512,
 };
 
-use super::{GROUP, Kernel, MAX_WIDTH, STEP, Sums, TileRows};
+use super::{GROUP, Group, Kernel, MAX_WIDTH};
 
 /// AVX-512 with VNNI: each instruction adds 64 products.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,12 @@ impl Avx512 {
     }
 }
 
+#[expect(unsafe_code, reason = "instructions beyond the baseline")]
 impl Kernel for Avx512 {
+    type Columns = [[i8; LANES * GROUP]; VECTORS];
+    type Loaded = [__m512i; VECTORS];
+    type Sums = [__m512i; VECTORS];
+
     const WIDTH: usize = LANES * VECTORS;
     const MAX_HEIGHT: usize = 12;
 
@@ -36,42 +41,39 @@ impl Kernel for Avx512 {
         fn compiled<T>(body: impl FnOnce() -> T) -> T {
             body()
         }
-        #[expect(unsafe_code, reason = "instructions beyond the baseline")]
         // SAFETY: the processor has the instructions, or `self` would not exist.
-        unsafe {
-            compiled(body)
-        }
+        unsafe { compiled(body) }
     }
 
-    #[expect(unsafe_code, reason = "instructions beyond the baseline")]
     #[inline(always)]
-    fn multiply<const HEIGHT: usize>(self, rows: TileRows<'_, HEIGHT>, panel: &[i8]) -> Sums<HEIGHT> {
-        let (panel, _) = panel.as_chunks::<{ LANES * GROUP }>();
-        let (panel, _) = panel.as_chunks::<VECTORS>();
-        let (panel, _) = panel.as_chunks::<STEP>();
-        // SAFETY: the processor has the instructions, or `self` would not exist.
-        let mut sums = unsafe { [[_mm512_setzero_si512(); VECTORS]; HEIGHT] };
-        for (at, steps) in panel.iter().enumerate() {
-            let groups = rows.map(|row| row.get(at).unwrap_or(&[[0; GROUP]; STEP]));
-            for (at, columns) in steps.iter().enumerate() {
-                // SAFETY: as above; each array has the 64 bytes that are read.
-                let columns: [__m512i; VECTORS] =
-                    columns.each_ref().map(|bytes| unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) });
-                for (sums, groups) in sums.iter_mut().zip(groups) {
-                    let group = i32::from_le_bytes(groups.get(at).copied().unwrap_or_default());
-                    for (sum, columns) in sums.iter_mut().zip(columns) {
-                        // SAFETY: the processor has the instructions.
-                        *sum = unsafe { _mm512_dpbusd_epi32(*sum, _mm512_set1_epi32(group), columns) };
-                    }
-                }
-            }
+    fn zero(self) -> Self::Sums {
+        // SAFETY: the processor has the instruction, or `self` would not exist.
+        unsafe { [_mm512_setzero_si512(); VECTORS] }
+    }
+
+    #[inline(always)]
+    fn load(self, columns: &Self::Columns) -> Self::Loaded {
+        // SAFETY: the processor has the instruction, or `self` would not exist; each array has the 64 bytes that are read.
+        columns.each_ref().map(|bytes| unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) })
+    }
+
+    #[inline(always)]
+    fn add(self, mut sums: Self::Sums, group: Group, columns: Self::Loaded) -> Self::Sums {
+        for (sum, columns) in sums.iter_mut().zip(columns) {
+            // SAFETY: the processor has the instructions, or `self` would not exist.
+            *sum =
+                unsafe { _mm512_dpbusd_epi32(*sum, _mm512_set1_epi32(i32::from_le_bytes(group)), columns) };
         }
-        let mut out = [[0; MAX_WIDTH]; HEIGHT];
-        for (out, sums) in out.iter_mut().zip(sums) {
-            for (out, sum) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(sums) {
-                // SAFETY: as above; the array has the 64 bytes that are written.
-                unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), sum) };
-            }
+        sums
+    }
+
+    #[inline(always)]
+    fn by_column(self, sums: Self::Sums) -> [i32; MAX_WIDTH] {
+        let mut out = [0; MAX_WIDTH];
+        for (out, sum) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(sums) {
+            // SAFETY: the processor has the instruction, or `self` would not exist; the array has the 64 bytes that are
+            // written.
+            unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), sum) };
         }
         out
     }

@@ -1,11 +1,18 @@
-use super::{GROUP, Kernel, MAX_WIDTH, STEP, Sums, TileRows};
+use super::{GROUP, Group, Kernel, MAX_WIDTH};
 
 /// Plain code, for every processor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Portable;
 
+/// The columns of a panel.
+const WIDTH: usize = 8;
+
 impl Kernel for Portable {
-    const WIDTH: usize = 8;
+    type Columns = [[i8; GROUP]; WIDTH];
+    type Loaded = Self::Columns;
+    type Sums = [i32; WIDTH];
+
+    const WIDTH: usize = WIDTH;
     const MAX_HEIGHT: usize = 2;
 
     #[inline(always)]
@@ -14,24 +21,29 @@ impl Kernel for Portable {
     }
 
     #[inline(always)]
-    fn multiply<const HEIGHT: usize>(self, rows: TileRows<'_, HEIGHT>, panel: &[i8]) -> Sums<HEIGHT> {
-        let (panel, _) = panel.as_chunks::<GROUP>();
-        let (panel, _) = panel.as_chunks::<{ Self::WIDTH }>();
-        let (panel, _) = panel.as_chunks::<STEP>();
-        let mut sums = [[0; MAX_WIDTH]; HEIGHT];
-        for (at, steps) in panel.iter().enumerate() {
-            let groups = rows.map(|row| row.get(at).unwrap_or(&[[0; GROUP]; STEP]));
-            for (at, columns) in steps.iter().enumerate() {
-                for (sums, groups) in sums.iter_mut().zip(groups) {
-                    let group = groups.get(at).copied().unwrap_or_default();
-                    for (sum, column) in sums.iter_mut().zip(columns) {
-                        for (&a, &b) in group.iter().zip(column) {
-                            *sum += i32::from(a) * i32::from(b);
-                        }
-                    }
-                }
+    fn zero(self) -> Self::Sums {
+        [0; WIDTH]
+    }
+
+    #[inline(always)]
+    fn load(self, columns: &Self::Columns) -> Self::Loaded {
+        *columns
+    }
+
+    #[inline(always)]
+    fn add(self, mut sums: Self::Sums, group: Group, columns: Self::Loaded) -> Self::Sums {
+        for (sum, column) in sums.iter_mut().zip(columns) {
+            for (a, b) in group.into_iter().zip(column) {
+                *sum += i32::from(a) * i32::from(b);
             }
         }
         sums
+    }
+
+    #[inline(always)]
+    fn by_column(self, sums: Self::Sums) -> [i32; MAX_WIDTH] {
+        let mut out = [0; MAX_WIDTH];
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum);
+        out
     }
 }

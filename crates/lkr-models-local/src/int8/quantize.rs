@@ -1,4 +1,4 @@
-use super::{GROUP, STEP, STEP_TERMS};
+use super::{Group, STEP, STEP_TERMS};
 use crate::kernels::fold;
 use crate::product::Rows;
 
@@ -35,7 +35,7 @@ impl ByteRows {
 
     /// The terms of a row.
     #[inline(always)]
-    pub(super) fn steps(&self, row: usize) -> &[[[u8; GROUP]; STEP]] {
+    pub(super) fn steps(&self, row: usize) -> &[[Group; STEP]] {
         let bytes = self.bytes.get(row * self.stride..(row + 1) * self.stride).unwrap_or_default();
         bytes.as_chunks().0.as_chunks().0
     }

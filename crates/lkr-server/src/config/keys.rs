@@ -103,7 +103,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         Plain,
         v::model_precision,
         |c| Some(v::name_of(c.model_precision)),
-        "Precision of the embedding model in model_dir: float32, or int8, which needs half of the time"
+        "Precision of the embedding model in model_dir: float32, or int8, which needs less than half of the time"
     ),
     key!(
         vectors,
