@@ -5,7 +5,7 @@ use lkr_state::{ErrorKind as StateErrorKind, Expect, StateStore, StateStoreExt, 
 use time::OffsetDateTime;
 
 use crate::{
-    Account, Actor, AuditAction, AuditLog, NewAccount, Result, Role, ThrottleOptions,
+    Account, Actor, AuditAction, AuditLog, NewAccount, OperatorToken, Result, Role, ThrottleOptions,
     audit::detail,
     check_password, check_username,
     hasher::Hasher,
@@ -29,6 +29,8 @@ pub struct AuthOptions {
     pub max_waiting_hashes: usize,
     /// The limits of failed logins.
     pub throttle: ThrottleOptions,
+    /// A credential of this process, in addition to those in the store; none by default.
+    pub operator: Option<OperatorToken>,
 }
 
 impl Default for AuthOptions {
@@ -42,6 +44,7 @@ impl Default for AuthOptions {
             max_concurrent_hashes: (cores / 2).max(1),
             max_waiting_hashes: 128,
             throttle: ThrottleOptions::default(),
+            operator: None,
         }
     }
 }
@@ -53,6 +56,8 @@ pub struct Auth {
     pub(crate) session_ttl: Duration,
     pub(crate) hasher: Hasher,
     pub(crate) throttle: Throttle,
+    /// The hash of the operator's token.
+    pub(crate) operator_hash: Option<String>,
     audit: AuditLog,
 }
 
@@ -76,6 +81,7 @@ impl Auth {
                 options.max_waiting_hashes,
             )?,
             throttle: Throttle::new(Arc::clone(&state), options.throttle),
+            operator_hash: options.operator.as_ref().and_then(OperatorToken::hash),
             audit: AuditLog::new(Arc::clone(&state)),
             state,
         })

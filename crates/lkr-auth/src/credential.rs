@@ -62,6 +62,9 @@ impl Auth {
 
     async fn by_session(&self, token: &str) -> Result<Option<Identity>> {
         let Some(hash) = token_hash(token) else { return Ok(None) };
+        if let Some(operator) = self.by_operator(&hash).await? {
+            return Ok(Some(operator));
+        }
         let found = self.live_session(&hash).await?;
         Ok(found.map(|(account, _)| Identity {
             account: Account::from(&account),

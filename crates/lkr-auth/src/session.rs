@@ -54,7 +54,7 @@ impl Auth {
 
     /// A new session of `account`, and the write that stores it.
     pub(crate) fn start_session(&self, account: &AccountV1) -> Result<(Login, Write)> {
-        let token = hex(&rand::random::<[u8; TOKEN_BYTES]>());
+        let token = new_token();
         let hash = token_hash(&token).ok_or_else(|| Error::internal("start session", "no token"))?;
         let session = SessionV1 {
             username: account.username.clone(),
@@ -65,6 +65,11 @@ impl Auth {
         let write = Write::put_for(session_key(&hash), Expect::Absent, encode(session)?, self.session_ttl);
         Ok((Login { token, expires_in: self.session_ttl, account: Account::from(account) }, write))
     }
+}
+
+/// A random token.
+pub(crate) fn new_token() -> String {
+    hex(&rand::random::<[u8; TOKEN_BYTES]>())
 }
 
 /// The SHA-256 of a token in hexadecimal; `None` if the text is not a token.

@@ -7,5 +7,5 @@ mod show;
 mod values;
 
 pub use effective::{Config, LogFormat, ProcessRole, StateBackend, VectorsBackend};
-pub use load::{ConfigSources, LoadedConfig, load};
+pub use load::{ConfigSources, LoadedConfig, command, load};
 pub use show::show;

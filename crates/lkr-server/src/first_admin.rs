@@ -18,6 +18,8 @@ pub(crate) async fn ensure(auth: &Auth, file: &Path, configured: Option<&str>) -
     if auth.is_initialised().await? {
         if auth.account(FIRST_ADMIN).await?.is_none_or(|admin| !admin.must_change_password) {
             remove(file).await;
+        } else if tokio::fs::try_exists(file).await.unwrap_or(false) {
+            tracing::warn!(username = FIRST_ADMIN, file = %file.display(), "the first admin still has its generated password, which is in the file");
         }
         return Ok(());
     }

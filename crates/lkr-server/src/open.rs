@@ -33,7 +33,8 @@ pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Ser
         deletions: &deletions,
     };
     let kb = open_knowledge_base(config, app, late).await?;
-    let auth = Auth::new(kb.state(), &AuthOptions::default())?;
+    let options = AuthOptions { operator: app.options.operator.clone(), ..AuthOptions::default() };
+    let auth = Auth::new(kb.state(), &options)?;
     let spaces = kb.spaces().clone();
     spaces.ensure_default().await?;
     deletions.follow(auth.clone(), spaces.clone());

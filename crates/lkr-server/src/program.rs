@@ -11,11 +11,11 @@ use crate::{
     first_admin,
     logging::{StartedLogging, start_logging},
     memory,
-    run::run,
+    run::{StartOptions, run},
 };
 
 /// How long the program waits at its end for work on blocking threads.
-const BLOCKING_GRACE_PERIOD: Duration = Duration::from_secs(2);
+pub(crate) const BLOCKING_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// Runs the program `lkr-server` with `arguments`, the program's name first.
 #[must_use]
@@ -60,7 +60,7 @@ fn start(arguments: Vec<OsString>) -> Result<()> {
         tokio::spawn(limiter.report());
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        run(config, spans, async move {
+        run(config, StartOptions { spans, ..StartOptions::default() }, async move {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}

@@ -1,10 +1,11 @@
 //! The life of the server: bind, open the services, serve, stop.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, net::SocketAddr, time::Duration};
 
 use actix_server::ServerHandle;
 use actix_web::web::Data;
 use anyhow::Result;
+use lkr_auth::OperatorToken;
 
 use crate::{
     config::Config,
@@ -33,17 +34,25 @@ const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long sending the last spans of traces may take after a stop.
 const TRACE_GRACE_PERIOD: Duration = Duration::from_secs(3);
 
-/// Runs the server until `stop` completes. `spans` are sent to the collector of the configuration.
+/// What a start of the server is given besides the configuration.
+#[derive(Default)]
+pub(crate) struct StartOptions {
+    /// The spans that are sent to the collector of the configuration.
+    pub(crate) spans: Option<SpanReceiver>,
+    /// A credential of this process.
+    pub(crate) operator: Option<OperatorToken>,
+    /// Called with the addresses once requests are served.
+    pub(crate) on_ready: Option<Box<dyn FnOnce(&[SocketAddr]) + Send>>,
+}
+
+/// Runs the server until `stop` completes.
 ///
 /// It listens at once and refuses requests until the stores are open.
 ///
 /// # Errors
 /// What prevents a start: an address or a data folder in use, or a store or model that cannot be opened.
-pub(crate) async fn run(
-    config: Config,
-    spans: Option<SpanReceiver>,
-    stop: impl Future<Output = ()>,
-) -> Result<()> {
+pub(crate) async fn run(config: Config, started: StartOptions, stop: impl Future<Output = ()>) -> Result<()> {
+    let StartOptions { spans, operator, on_ready } = started;
     let state = Data::new(AppState::new(AppOptions {
         require_login_for_reads: config.require_login_for_reads,
         initial_password_file: Some(first_admin::password_file(&config.data_dir)),
@@ -53,6 +62,7 @@ pub(crate) async fn run(
         upload_extensions: config.upload_allowed_extensions.clone(),
         upload_max_bytes: config.upload_max_size_mb.saturating_mul(1024 * 1024),
         slow_search: Some(Duration::from_millis(config.slow_search_ms)).filter(|limit| !limit.is_zero()),
+        operator,
     }));
     let (handle, addresses) = serve(&config.listen, &state, REQUEST_GRACE_PERIOD)?;
     tokio::pin!(stop);
@@ -77,8 +87,11 @@ pub(crate) async fn run(
     });
     let deliverer = services.webhooks.start();
     state.open(services.clone());
-    for address in addresses {
+    for address in &addresses {
         tracing::info!("ready at http://{address}");
+    }
+    if let Some(on_ready) = on_ready {
+        on_ready(&addresses);
     }
     stop.await;
     tracing::info!("stopping");

@@ -15,7 +15,7 @@ use lkr::{
     files::FileReader,
     ports::{ingest::TaskObserver, models::CallObserver, state::ContentionObserver},
 };
-use lkr_auth::Auth;
+use lkr_auth::{Auth, OperatorToken};
 use lkr_outgoing::Outgoing;
 use lkr_settings::Settings;
 use lkr_spaces::{Directory, Spaces};
@@ -100,6 +100,8 @@ pub struct AppOptions {
     pub upload_max_bytes: u64,
     /// Searches that take longer are logged; `None` for none.
     pub slow_search: Option<Duration>,
+    /// A credential of this process, for a program that works on its own data folder.
+    pub operator: Option<OperatorToken>,
 }
 
 /// What all requests share: the options, and the services once they are open.

@@ -11,6 +11,8 @@ mod keys;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod operator;
+#[cfg(test)]
 mod outages;
 #[cfg(test)]
 mod races;

@@ -16,6 +16,9 @@ use super::{
 /// The default configuration file.
 const DEFAULT_FILE: &str = "lkr.toml";
 
+/// Variables of the command line, which often stand in the same environment.
+const CLIENT_VARIABLES: [&str; 2] = ["LKR_URL", "LKR_TOKEN"];
+
 /// The subcommand for an operator who is locked out.
 const RESET_ADMIN: &str = "reset-admin";
 
@@ -135,6 +138,9 @@ fn toml_text(kind: ValueKind, value: &toml::Value) -> Result<String, String> {
 fn read_environment(loaded: &mut LoadedConfig, sources: &ConfigSources) -> Result<()> {
     for (name, value) in &sources.environment {
         let Some(name) = name.to_str().filter(|name| name.starts_with("LKR_")) else { continue };
+        if CLIENT_VARIABLES.contains(&name) {
+            continue;
+        }
         let Some(key) = KEYS.iter().find(|key| key.env() == name) else {
             loaded.warnings.push(format!("unknown key {name} in the environment"));
             continue;
@@ -154,7 +160,9 @@ fn read_flags(config: &mut Config, flags: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-fn command() -> Command {
+/// The definition of the command line.
+#[must_use]
+pub fn command() -> Command {
     let keys = KEYS.iter().map(|key| {
         let arg = Arg::new(key.name).long(key.flag()).help(key.help).value_name("VALUE").global(true);
         if key.kind == ValueKind::Boolean {
