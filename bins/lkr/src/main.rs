@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod server;
+
 use std::{env, ffi::OsStr, path::Path, process::ExitCode};
 
 /// The name under which the executable is the HTTP service.
@@ -9,7 +11,7 @@ fn main() -> ExitCode {
     if env::args_os().next().is_some_and(|name| is_server(&name)) {
         return lkr_server::main(env::args_os().collect());
     }
-    lkr_cli::main(lkr_server::main)
+    lkr_cli::main(&server::PROGRAM)
 }
 
 /// Whether the program was started as the server, from any folder, with or without the suffix of executables.

@@ -17,7 +17,7 @@ use tokio::{
     io::{BufReader, BufWriter},
 };
 
-use crate::{folders::FolderArgs, http::Login};
+use crate::{connection::Login, folders::FolderArgs};
 
 /// The arguments of `lkr backup`. With a login, the server makes the backup; without one, the command reads folders
 /// that no server has open.
@@ -55,8 +55,11 @@ pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
     let new_draft = || tempfile::Builder::new().prefix(".lkr-backup-").tempfile_in(folder);
     let mut archive = new_draft().with_context(|| folder.display().to_string())?;
     let find_folders = || folders.find();
+    let from_server = login.has_credential_flag()
+        || login.has_server_flag()
+        || (!folders.has_flag() && login.names_server()?);
     let BackupSummary { files, bytes, problems } = runtime()?.block_on(async {
-        if !login.can_log_in() {
+        if !from_server {
             from_folders(&find_folders()?, *with_secret_key, &archive).await?;
         } else {
             login.log_in()?.download("/backup", archive.as_file_mut())?;

@@ -6,7 +6,7 @@ mod gold;
 mod lines;
 
 pub(crate) use documents::{Input, collection};
-pub(crate) use files::{files_below, is_collection, texts_below};
+pub(crate) use files::{files_below, is_collection};
 pub(crate) use gold::{Gold, Query};
 pub(crate) use lines::json_lines;
 

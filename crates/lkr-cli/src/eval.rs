@@ -25,7 +25,7 @@ use anyhow::Result;
 /// Runs the evaluation and prints the figures. Fails if a citation does not match its document.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match args {
-        args if args.login.names_server() => server::run(args),
+        args if args.login.has_server_flag() => server::run(args),
         args if args.context => context::run(args),
         args => local::run(args),
     }

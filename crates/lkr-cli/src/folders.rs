@@ -27,6 +27,11 @@ pub(crate) struct FolderArgs {
 }
 
 impl FolderArgs {
+    /// Whether a flag names a folder or a configuration file.
+    pub(crate) const fn has_flag(&self) -> bool {
+        self.data_dir.is_some() || self.blobs.is_some() || self.upload_dir.is_some() || self.config.is_some()
+    }
+
     pub(crate) fn find(&self) -> Result<Folders> {
         let file = self.read()?;
         let configured = |flag: &Option<PathBuf>, variable: &str, key: &str| {

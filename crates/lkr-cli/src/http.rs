@@ -2,8 +2,8 @@
 
 mod api_error;
 mod client;
-mod login;
+mod upload;
 
 pub(crate) use api_error::ApiError;
-pub(crate) use client::Client;
-pub(crate) use login::{DEFAULT_SERVER, Login};
+pub(crate) use client::{ApiResponse, Client};
+pub(crate) use upload::FileForm;

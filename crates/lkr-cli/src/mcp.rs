@@ -4,18 +4,11 @@ mod folder;
 mod headers;
 mod relay;
 
-use std::{env, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Result, bail};
 
-use crate::{
-    folders::FolderArgs,
-    http::{Client, Login},
-};
-
-/// The variable with an access token or API key. Programs that start this one set variables rather than flags, which other
-/// accounts of the machine can read.
-const TOKEN: &str = "LKR_TOKEN";
+use crate::{connection::Login, folders::FolderArgs};
 
 /// The arguments of `lkr mcp`.
 #[derive(Debug, clap::Args)]
@@ -32,32 +25,22 @@ pub(crate) struct Args {
     read_only: bool,
 }
 
-/// Serves until the input ends: with `--server` what that server offers to the account or API key, otherwise the knowledge base
-/// in the data folder.
+/// Serves until the input ends: what a server offers to the account or API key if one is named, otherwise the knowledge base in
+/// the data folder.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    if args.login.names_server() {
-        if args.read_only || args.model.is_some() {
-            bail!(
-                "--model and --read-only are for a data folder; with --server use an API key that may only read"
-            );
-        }
-        relay::run(&client(&args.login)?)?;
+    let has_folder_flag = args.folders.has_flag() || args.model.is_some() || args.read_only;
+    if has_folder_flag && args.login.has_server_flag() {
+        bail!(
+            "--model, --read-only and folders are for a data folder; with --server use an API key that may only read"
+        );
+    }
+    if !has_folder_flag && args.login.names_server()? {
+        relay::run(&args.login.client()?)?;
     } else {
-        if args.login.can_log_in() {
+        if args.login.has_credential_flag() {
             bail!("an account or a token needs --server");
         }
         folder::run(args.folders.find()?, args.model.clone(), args.read_only)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// A client with the given credential, or with the one of the environment, or without any.
-fn client(login: &Login) -> Result<Client> {
-    if login.can_log_in() {
-        return login.log_in();
-    }
-    Ok(match env::var(TOKEN) {
-        Ok(token) if !token.is_empty() => login.anonymous().with_bearer(&token),
-        _ => login.anonymous(),
-    })
 }

@@ -15,10 +15,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::{
-    error_line::error_line,
-    http::{Client, DEFAULT_SERVER},
-};
+use crate::{connection::Login, error_line::error_line, http::Client};
 use exposition::Samples;
 use view::{Readiness, View};
 
@@ -37,9 +34,8 @@ const CLEAR_BELOW: &str = "\x1b[J";
 /// Arguments of `lkr top`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Watch the server at this address.
-    #[arg(long, value_name = "URL", default_value = DEFAULT_SERVER)]
-    server: String,
+    #[command(flatten)]
+    login: Login,
     /// Measure and refresh after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
@@ -57,13 +53,14 @@ struct Scrape {
 
 /// Shows frames until the process is interrupted, or one.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let client = Client::new(&args.server);
+    let server = args.login.address()?;
+    let client = Client::new(&server);
     let interval = Duration::from_secs(args.interval);
     let mut out = io::stdout();
     if args.once {
         let before = scrape(&client)?;
         thread::sleep(interval);
-        out.write_all(frame(&args.server, &before, &scrape(&client)?).as_bytes())?;
+        out.write_all(frame(&server, &before, &scrape(&client)?).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     let is_terminal = out.is_terminal();
@@ -74,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     loop {
         let text = match scrape(&client) {
             Ok(now) => {
-                let text = frame(&args.server, before.as_ref().unwrap_or(&now), &now);
+                let text = frame(&server, before.as_ref().unwrap_or(&now), &now);
                 before = Some(now);
                 text
             }

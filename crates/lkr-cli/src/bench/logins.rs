@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use crate::{
     collection::{Gold, Query},
-    http::{Client, Login},
+    connection::Login,
+    http::Client,
     stats::Latency,
 };
 
@@ -78,7 +79,7 @@ fn credentials(n: usize) -> Value {
 }
 
 fn measure_as(args: &Args, queries: &[Query], accounts: &[Value]) -> Result<LoginsReport> {
-    let client = args.login.anonymous();
+    let client = args.login.anonymous()?;
     let (mut alone, mut during_logins) = (Vec::new(), Vec::new());
     let (mut logins, mut logging_in) = (0, Duration::ZERO);
     search(&client, queries, args.searchers, 1)?;

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 
-use crate::{bench::random::XorShift64, http::Login, stats::Latency};
+use crate::{bench::random::XorShift64, connection::Login, stats::Latency};
 use auc::{auc, without_drift};
 use connection::Connection;
 use fixture::Fixture;
@@ -112,7 +112,7 @@ pub(super) fn measure(args: &Args) -> Result<RightsReport> {
 }
 
 fn measure_routes(args: &Args, fixture: &Fixture) -> Result<Vec<RouteFigures>> {
-    let mut connection = Connection::open(args.login.address())?;
+    let mut connection = Connection::open(&args.login.address()?)?;
     let mut random = XorShift64::new(0x5eed);
     let mut measure = |Route { method, path, body }: &Route, hidden: &[String]| {
         let encode = |ids: &[String]| -> Vec<Vec<u8>> {

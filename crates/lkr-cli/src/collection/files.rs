@@ -3,33 +3,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
-
-use crate::collection::{Input, name_of};
+use anyhow::{Context, Result};
 
 /// Whether a folder is a collection.
 pub(crate) fn is_collection(dir: &Path) -> bool {
     ["docs.jsonl", "corpus.jsonl"].iter().any(|name| dir.join(name).is_file())
-}
-
-/// Reads the text and Markdown files at `path`: the file itself, or all files below the folder, sorted by name.
-///
-/// A file in a folder has the source `<folder>:<path in it>`, a single file `file:<name>`.
-pub(crate) fn texts_below(path: &Path) -> Result<Vec<Input>> {
-    if path.is_dir() {
-        let name = name_of(path)?;
-        let files = files_below(path, is_text)?;
-        if files.is_empty() {
-            bail!("{} contains no collection and no .txt or .md file", path.display());
-        }
-        let source = |file: &Path| format!("{name}:{}", file.strip_prefix(path).unwrap_or(file).display());
-        return files.iter().map(|file| input(file, source(file))).collect();
-    }
-    if path.exists() && !is_text(path) {
-        bail!("{} is neither a folder nor a .txt or .md file", path.display());
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Ok(vec![input(path, format!("file:{name}"))?])
 }
 
 /// The files below a folder that are `wanted`, at any depth, sorted by name.
@@ -56,19 +34,6 @@ fn walk(dir: &Path, wanted: fn(&Path) -> bool, files: &mut Vec<PathBuf>) -> Resu
     Ok(())
 }
 
-fn is_text(path: &Path) -> bool {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    matches!(extension.as_deref(), Some("txt" | "md"))
-}
-
-/// A Markdown file is titled by its first heading, any other file by its name.
-fn input(path: &Path, source: String) -> Result<Input> {
-    let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    let is_markdown = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Input { title: if is_markdown { String::new() } else { stem }, source, text })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,25 +41,18 @@ mod tests {
     #[test]
     fn files_below_a_folder_are_sorted_by_name() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().join("notes");
-        fs::create_dir_all(root.join("b")).unwrap();
-        for (name, text) in [("c.TXT", "see"), ("b/a.md", "# A"), ("b/skip.pdf", "%PDF")] {
-            fs::write(root.join(name), text).unwrap();
+        fs::create_dir(dir.path().join("b")).unwrap();
+        for name in ["c.txt", "b/a.txt", "b/skip.pdf"] {
+            fs::write(dir.path().join(name), "see").unwrap();
         }
-        let inputs = texts_below(&root).unwrap();
-        let seen: Vec<_> = inputs.iter().map(|i| (i.source.as_str(), i.title.as_str())).collect();
-        assert_eq!(seen, [("notes:b/a.md", ""), ("notes:c.TXT", "c")]);
-        assert_eq!(texts_below(&root.join("c.TXT")).unwrap()[0].source, "file:c.TXT");
+        let is_text = |path: &Path| path.extension().is_some_and(|extension| extension == "txt");
+        let found = files_below(dir.path(), is_text).unwrap();
+        assert_eq!(found, [dir.path().join("b/a.txt"), dir.path().join("c.txt")]);
     }
 
     #[test]
-    fn unreadable_path_is_named_in_the_error() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("a.pdf"), "%PDF").unwrap();
-        for path in [dir.path().join("none.txt"), dir.path().join("a.pdf")] {
-            let error = texts_below(&path).unwrap_err().to_string();
-            assert!(error.contains(path.to_str().unwrap()), "{error}");
-        }
-        assert!(texts_below(dir.path()).unwrap_err().to_string().contains("no collection"));
+    fn unreadable_folder_is_named_in_the_error() {
+        let error = files_below(Path::new("/nowhere"), |_| true).unwrap_err().to_string();
+        assert!(error.contains("/nowhere"), "{error}");
     }
 }

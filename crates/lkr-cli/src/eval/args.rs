@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use lkr::ports::{Embedder, Precision};
 
-use crate::{http::Login, local_kb};
+use crate::{connection::Login, local_kb};
 
 /// The arguments of `lkr eval`.
 #[derive(Debug, clap::Args)]

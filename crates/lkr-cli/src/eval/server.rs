@@ -6,6 +6,7 @@ use anyhow::Result;
 use lkr_eval::{Measures, distinct};
 
 use crate::{
+    add::{Report, add_texts},
     collection::{Gold, Query, collection, name_of},
     eval::{
         args::Args,
@@ -14,7 +15,6 @@ use crate::{
         server_report::{QueryMeasures, ServerReport},
         server_search::{ServerResponse, ServerSearch},
     },
-    ingest::{self, ingest},
     stats::Latency,
 };
 
@@ -24,21 +24,21 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let gold = Gold::read(&args.dir, args.split.as_deref())?;
     let name = name_of(&args.dir)?;
     let ingested = args.ingest.then(|| ingest_collection(args)).transpose()?;
-    let search = ServerSearch::new(args.login.anonymous(), args.mode, args.fusion);
+    let search = ServerSearch::new(args.login.client()?, args.mode, args.fusion);
     let report = evaluate(&search, &name, &gold, ingested)?;
     print_report(&report, args.json.as_deref())?;
     Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn ingest_collection(args: &Args) -> Result<ingest::Report> {
-    ingest(&args.login.log_in()?, collection(&args.dir)?)
+fn ingest_collection(args: &Args) -> Result<Report> {
+    add_texts(&args.login.log_in()?, collection(&args.dir)?)
 }
 
 fn evaluate(
     search: &ServerSearch,
     name: &str,
     gold: &Gold,
-    ingested: Option<ingest::Report>,
+    ingested: Option<Report>,
 ) -> Result<ServerReport> {
     let mut citations = Citations::from_server(search.client());
     let (mut judged, mut latencies) = (Vec::new(), Vec::new());

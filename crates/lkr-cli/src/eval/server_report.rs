@@ -5,14 +5,14 @@ use std::fmt;
 use lkr_eval::Measures;
 use serde::Serialize;
 
-use crate::{eval::citations::CitationReport, ingest, stats::Latency};
+use crate::{add::Report, eval::citations::CitationReport, stats::Latency};
 
 /// The report of an evaluation of a server.
 #[derive(Debug, Serialize)]
 pub(crate) struct ServerReport {
     collection: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    ingested: Option<ingest::Report>,
+    ingested: Option<Report>,
     queries: usize,
     /// The means over the queries.
     #[serde(flatten)]
@@ -33,7 +33,7 @@ pub(super) struct QueryMeasures {
 impl ServerReport {
     pub(super) fn new(
         collection: &str,
-        ingested: Option<ingest::Report>,
+        ingested: Option<Report>,
         judged: Vec<QueryMeasures>,
         latency: Latency,
         citations: CitationReport,

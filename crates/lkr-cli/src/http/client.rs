@@ -6,7 +6,12 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
-use ureq::{Agent, Body, RequestBuilder, http::Response, typestate::WithoutBody};
+use ureq::{
+    Agent, Body, RequestBuilder,
+    http::Response,
+    typestate::{WithBody, WithoutBody},
+    unversioned::multipart::Form,
+};
 
 use crate::http::ApiError;
 
@@ -67,6 +72,16 @@ impl Client {
         Self { bearer: Some(format!("Bearer {token}")), ..self }
     }
 
+    /// Whether it has a credential.
+    pub(crate) const fn has_credential(&self) -> bool {
+        self.bearer.is_some()
+    }
+
+    /// The address of the server.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
     /// Sends `GET` to `path` below `/api/v1`.
     pub(crate) fn get(&self, path: &str) -> Result<ApiResponse> {
         let url = self.url(path);
@@ -76,10 +91,28 @@ impl Client {
     /// Sends `POST` with `body` to `path` below `/api/v1`.
     pub(crate) fn post(&self, path: &str, body: &Value) -> Result<ApiResponse> {
         let url = self.url(path);
-        let request = self.agent.post(&url);
-        let request = self.authorized(request);
+        send_json("POST", &url, self.authorized(self.agent.post(&url)), body)
+    }
+
+    /// Sends `PUT` with `body` to `path` below `/api/v1`.
+    pub(crate) fn put(&self, path: &str, body: &Value) -> Result<ApiResponse> {
+        let url = self.url(path);
+        send_json("PUT", &url, self.authorized(self.agent.put(&url)), body)
+    }
+
+    /// Sends `PATCH` with `body` to `path` below `/api/v1`.
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> Result<ApiResponse> {
+        let url = self.url(path);
+        send_json("PATCH", &url, self.authorized(self.agent.patch(&url)), body)
+    }
+
+    /// Sends a form with a file to `path` below `/api/v1`.
+    pub(crate) fn post_form(&self, path: &str, form: Form<'_>) -> Result<ApiResponse> {
+        let url = self.url(path);
         let context = || format!("POST {url}");
-        parse_response(request.send_json(body).with_context(context)?).with_context(context)
+        // A large file takes as long as it takes.
+        let request = self.authorized(self.agent.post(&url).config().timeout_global(None).build());
+        parse_response(request.send(form).with_context(context)?).with_context(context)
     }
 
     /// Sends `DELETE` to `path` below `/api/v1`.
@@ -153,6 +186,17 @@ impl Client {
     fn url(&self, path: &str) -> String {
         format!("{}/api/v1{path}", self.base)
     }
+}
+
+/// Sends a request with a JSON body.
+fn send_json(
+    method: &str,
+    url: &str,
+    request: RequestBuilder<WithBody>,
+    body: &Value,
+) -> Result<ApiResponse> {
+    let context = || format!("{method} {url}");
+    parse_response(request.send_json(body).with_context(context)?).with_context(context)
 }
 
 fn parse_response(mut response: Response<Body>) -> Result<ApiResponse> {

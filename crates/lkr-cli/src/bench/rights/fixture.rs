@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use lkr::DocId;
 use serde_json::{Value, json};
 
-use crate::http::{Client, Login};
+use crate::{connection::Login, http::Client};
 
 /// The number of documents, and of ids without a document. Several, so that no property of one id is measured.
 const DOCUMENTS: usize = 8;
@@ -52,7 +52,7 @@ impl Fixture {
 
     fn fill(&mut self, admin: &Client, login: &Login, password: &str) -> Result<()> {
         let credentials = json!({ "username": self.name, "password": password });
-        self.token = string(&login.anonymous().post("/auth/login", &credentials)?.data, "access_token")?;
+        self.token = string(&login.anonymous()?.post("/auth/login", &credentials)?.data, "access_token")?;
         admin.post("/spaces", &json!({ "space": self.name, "read": "members" })).context("create a space")?;
         for n in 0..DOCUMENTS {
             let text = format!("# Basalt {n}\n\nBasalt number {n} is a dark volcanic rock.\n");
@@ -62,7 +62,7 @@ impl Fixture {
             self.tasks.push(task);
             self.unknown.push(DocId::new().to_string());
         }
-        let outsider = login.anonymous().with_bearer(&self.token);
+        let outsider = login.anonymous()?.with_bearer(&self.token);
         for doc_id in self.unreadable.iter().chain(&self.unknown) {
             ensure!(outsider.get(&format!("/documents/{doc_id}")).is_err(), "the account reads {doc_id}");
         }

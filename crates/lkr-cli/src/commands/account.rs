@@ -1,0 +1,153 @@
+//! `lkr login` and `lkr logout`.
+
+use std::{fs, path::PathBuf, process::ExitCode};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::{
+    commands::query::segment,
+    connection::{DEFAULT_SERVER, SavedLogin, SavedLogins},
+    exit::usage,
+    http::Client,
+    terminal::{OutputArgs, field, read_new_password, read_password},
+};
+
+/// The arguments of `lkr login`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LoginArgs {
+    /// The address of the server.
+    #[arg(value_name = "URL", default_value = DEFAULT_SERVER)]
+    server: String,
+    /// The account.
+    #[arg(long, value_name = "NAME", default_value = "admin")]
+    user: String,
+    /// Read the password from this file. [default: asked for, or a line of the input]
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// Keep this API key instead of a new one, without a password.
+    #[arg(long, conflicts_with_all = ["user", "password_file"])]
+    token: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The arguments of `lkr logout`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LogoutArgs {
+    /// The address of the server. [default: that of the last login]
+    #[arg(value_name = "URL")]
+    server: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Logs in, and keeps an API key of the account for this server.
+pub(crate) fn log_in(args: &LoginArgs) -> Result<ExitCode> {
+    let output = args.output.output();
+    let server = server_address(&args.server)?;
+    let client = Client::new(&server);
+    let login = match &args.token {
+        Some(token) => {
+            let account = client.with_bearer(token).get("/auth/me")?.data;
+            SavedLogin { username: field(&account, "username"), token: token.clone(), key_id: None }
+        }
+        None => new_key(&client, &args.user, &password(args)?)?,
+    };
+    let username = login.username.clone();
+    let mut logins = SavedLogins::read()?;
+    logins.default = Some(server.clone());
+    logins.servers.insert(server.clone(), login);
+    let file = logins.write()?;
+    output.note(&format!("logged in to {server} as {username}; the key is in {}", file.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Deletes the key on the server and the login on this machine.
+pub(crate) fn log_out(args: &LogoutArgs) -> Result<ExitCode> {
+    let output = args.output.output();
+    let mut logins = SavedLogins::read()?;
+    let server = match &args.server {
+        Some(server) => server_address(server)?,
+        None => logins.default.clone().ok_or_else(|| usage("there is no login"))?,
+    };
+    let login =
+        logins.servers.remove(&server).ok_or_else(|| usage(format!("there is no login to {server}")))?;
+    if logins.default.as_ref() == Some(&server) {
+        logins.default = logins.servers.keys().next().cloned();
+    }
+    logins.write()?;
+    if let Some(key_id) = &login.key_id {
+        let client = Client::new(&server).with_bearer(&login.token);
+        if let Err(error) = client.delete(&format!("/auth/keys/{}", segment(key_id))) {
+            output.warn(&format!("the key {key_id} stays valid on the server: {error:#}"))?;
+        }
+    }
+    output.note(&format!("logged out of {server}"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An address with its scheme and without a slash at its end.
+fn server_address(given: &str) -> Result<String> {
+    let address = given.trim_end_matches('/');
+    if address.starts_with("http://") || address.starts_with("https://") {
+        return Ok(address.to_owned());
+    }
+    Err(usage(format!("{given} is no address of a server: it begins with http:// or https://")))
+}
+
+fn password(args: &LoginArgs) -> Result<String> {
+    match &args.password_file {
+        Some(file) => {
+            let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
+            Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+        }
+        None => read_password(&format!("Password of {}", args.user)),
+    }
+}
+
+/// Logs in with a password, sets a new one if the account must, and exchanges the session for an API key.
+fn new_key(client: &Client, username: &str, password: &str) -> Result<SavedLogin> {
+    let body = json!({"username": username, "password": password});
+    let mut session = client.post("/auth/login", &body)?.data;
+    let is_pending = |session: &Value| {
+        session.pointer("/user/must_change_password").and_then(Value::as_bool) == Some(true)
+    };
+    if is_pending(&session) {
+        let new = read_new_password("The account needs a new password. New password")?;
+        let change = json!({"current_password": password, "new_password": new});
+        session = with_session(client, &session).post("/auth/password", &change)?.data;
+    }
+    let client = with_session(client, &session);
+    let name = format!("lkr login on {}", machine());
+    let key = client.post("/auth/keys", &json!({"name": name}))?.data;
+    client.post("/auth/logout", &json!({}))?;
+    let username = session.pointer("/user/username").and_then(Value::as_str).unwrap_or(username);
+    Ok(SavedLogin {
+        username: username.to_owned(),
+        token: field(&key, "key"),
+        key_id: Some(field(&key, "id")),
+    })
+}
+
+fn with_session(client: &Client, session: &Value) -> Client {
+    client.clone().with_bearer(&field(session, "access_token"))
+}
+
+/// The name of this machine; `this machine` if it has none.
+pub(crate) fn machine() -> String {
+    let name = fs::read_to_string("/etc/hostname").ok().map(|name| name.trim().to_owned());
+    let from_system = ["COMPUTERNAME", "HOSTNAME"].iter().find_map(|name| std::env::var(name).ok());
+    name.filter(|name| !name.is_empty()).or(from_system).unwrap_or_else(|| "this machine".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_needs_a_scheme() {
+        assert_eq!(server_address("https://kb.example.org/").unwrap(), "https://kb.example.org");
+        assert!(server_address("kb.example.org").unwrap_err().to_string().contains("http://"));
+    }
+}

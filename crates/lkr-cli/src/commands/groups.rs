@@ -1,0 +1,156 @@
+//! `lkr groups`: groups of accounts.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::{
+    commands::{
+        List,
+        query::{QueryString, segment},
+    },
+    connection::TargetArgs,
+    http::Client,
+    program::Program,
+    terminal::{Column, Output, OutputArgs, Style, date, field},
+};
+
+/// The arguments of `lkr groups`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, clap::Args)]
+struct Common {
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Create a group.
+    Create {
+        /// The name, of a-z 0-9 . _ -.
+        name: String,
+        /// Its title.
+        #[arg(long)]
+        title: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Delete a group, and with it the rights that it gave.
+    Rm {
+        /// The group.
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// List the accounts in a group.
+    Members {
+        /// The group.
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Add an account to a group.
+    Add {
+        /// The group.
+        name: String,
+        /// The account.
+        username: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Remove an account from a group.
+    Remove {
+        /// The group.
+        name: String,
+        /// The account.
+        username: String,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+impl Action {
+    const fn common(&self) -> &Common {
+        match self {
+            Self::Create { common, .. }
+            | Self::Rm { common, .. }
+            | Self::Members { common, .. }
+            | Self::Add { common, .. }
+            | Self::Remove { common, .. } => common,
+        }
+    }
+}
+
+/// Lists the groups, or does what is asked for.
+pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
+    let Common { target, output } = args.action.as_ref().map_or(&args.common, Action::common);
+    let connection = target.log_in(program)?;
+    act(args.action.as_ref(), &connection.client, &output.output())?;
+    connection.close()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> {
+    let none = QueryString::default();
+    match action {
+        None => {
+            let groups = List {
+                name: "group",
+                columns: &[Column::Fixed("GROUP"), Column::Text("TITLE"), Column::Fixed("CREATED")],
+                row: |group| vec![field(group, "group"), field(group, "title"), date(group, "created_at")],
+            };
+            groups.print(client, output, "/groups", none, None).map(drop)
+        }
+        Some(Action::Create { name, title, .. }) => {
+            let answer = client.post("/groups", &json!({"group": name, "title": title}))?.data;
+            changed(output, &answer, name, &format!("created {name}"))
+        }
+        Some(Action::Rm { name, .. }) => {
+            let answer = client.delete(&path(name))?.data;
+            changed(output, &answer, name, &format!("deleted {name}"))
+        }
+        Some(Action::Members { name, .. }) => {
+            let members = List {
+                name: "username",
+                columns: &[Column::Fixed("ACCOUNT")],
+                row: |member| vec![field(member, "username")],
+            };
+            members.print(client, output, &format!("{}/members", path(name)), none, None).map(drop)
+        }
+        Some(Action::Add { name, username, .. }) => {
+            let answer = client.put(&member(name, username), &json!({}))?.data;
+            changed(output, &answer, username, &format!("{username} is in {name}"))
+        }
+        Some(Action::Remove { name, username, .. }) => {
+            let answer = client.delete(&member(name, username))?.data;
+            changed(output, &answer, username, &format!("{username} is no longer in {name}"))
+        }
+    }
+}
+
+fn path(group: &str) -> String {
+    format!("/groups/{}", segment(group))
+}
+
+fn member(group: &str, username: &str) -> String {
+    format!("{}/members/{}", path(group), segment(username))
+}
+
+fn changed(output: &Output, answer: &Value, name: &str, sentence: &str) -> Result<()> {
+    match output.style {
+        Style::Json => output.json(answer),
+        Style::Names => output.line(name),
+        Style::People => output.line(sentence),
+    }
+}

@@ -1,0 +1,133 @@
+//! `lkr rm`: deletes documents.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::{
+    arguments::expression,
+    commands::documents,
+    connection::TargetArgs,
+    exit::{Exit, exit_of, reason},
+    http::{ApiError, Client},
+    program::Program,
+    terminal::{Output, OutputArgs, Style, confirm, field, plural, spinner},
+    wait::wait_for,
+};
+
+/// The arguments of `lkr rm`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Delete these documents, named by their ids or sources.
+    #[arg(value_name = "DOCUMENT", required_unless_present = "condition", conflicts_with = "condition")]
+    documents: Vec<String>,
+    /// Delete the documents that match this filter expression and that the account may delete.
+    #[arg(long = "where", value_name = "JSON")]
+    condition: Option<String>,
+    /// With --where: count the documents only.
+    #[arg(long, requires = "condition")]
+    dry_run: bool,
+    /// Delete without asking.
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Deletes the documents, and prints what was deleted.
+pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
+    let output = args.output.output();
+    let connection = args.target.log_in(program)?;
+    let exit = match &args.condition {
+        Some(condition) => delete_where(args, &connection.client, &output, &expression(condition)?),
+        None => delete_each(args, &connection.client, &output),
+    };
+    connection.close()?;
+    exit.map(ExitCode::from)
+}
+
+/// Deletes documents one by one.
+fn delete_each(args: &Args, client: &Client, output: &Output) -> Result<Exit> {
+    let question = match args.documents.as_slice() {
+        [one] => format!("Delete {one}?"),
+        several => format!("Delete {}?", plural(several.len() as u64, "document")),
+    };
+    if !args.yes && !confirm(&question, "--yes")? {
+        return Ok(Exit::Failed);
+    }
+    let mut failed = Vec::new();
+    for named in &args.documents {
+        if let Err(error) = delete(client, output, named) {
+            output.warn(&format!("{named}: {}", reason(&error)))?;
+            failed.push(exit_of(&error));
+        }
+    }
+    Ok(match failed.as_slice() {
+        [] => Exit::Done,
+        [exit, ..] if failed.len() == args.documents.len() => *exit,
+        _ => Exit::Partly,
+    })
+}
+
+/// Deletes one document. The server answers the delete of an unknown document like any other, so its counts tell.
+fn delete(client: &Client, output: &Output, named: &str) -> Result<()> {
+    let id = documents::find(client, named)?;
+    let deleted = client.delete(&format!("/documents/{id}"))?.data;
+    let has_deleted = deleted.get("deleted_total").and_then(Value::as_u64) != Some(0);
+    if !has_deleted {
+        let message = format!("no document has the id {id}");
+        return Err(ApiError { status: 404, code: Some(1004), message, retry_after: None }.into());
+    }
+    if output.is_for_people() {
+        output.line(&format!("deleted {named}"))
+    } else {
+        print(output, &deleted, &id)
+    }
+}
+
+fn print(output: &Output, answer: &Value, name: &str) -> Result<()> {
+    match output.style {
+        Style::Json => output.json(answer),
+        _ => output.line(name),
+    }
+}
+
+/// Counts the documents that match, asks, and deletes them.
+fn delete_where(args: &Args, client: &Client, output: &Output, condition: &Value) -> Result<Exit> {
+    let counted = client.post("/documents/delete", &json!({"where": condition}))?.data;
+    let count = counted.get("documents").and_then(Value::as_u64).unwrap_or_default();
+    let documents = plural(count, "document");
+    if args.dry_run || count == 0 {
+        if output.is_for_people() {
+            output.line(&format!("{documents} would be deleted"))?;
+        } else {
+            print(output, &counted, &count.to_string())?;
+        }
+        return Ok(Exit::Done);
+    }
+    if !args.yes && !confirm(&format!("Delete {documents}?"), "--yes")? {
+        return Ok(Exit::Failed);
+    }
+    let accepted = client.post("/documents/delete", &json!({"where": condition, "dry_run": false}))?.data;
+    let wait = spinner(output, format!("deleting {documents}"));
+    let task = wait_for(client, &field(&accepted, "task_id"));
+    wait.finish_and_clear();
+    match task?.outcome() {
+        Ok(result) => {
+            let deleted = result.get("deleted").and_then(Value::as_u64).unwrap_or_default();
+            if output.is_for_people() {
+                output.line(&format!("deleted {}", plural(deleted, "document")))?;
+            } else {
+                print(output, &result, &deleted.to_string())?;
+            }
+            Ok(Exit::Done)
+        }
+        Err(reason) => {
+            output.warn(&reason)?;
+            Ok(Exit::Partly)
+        }
+    }
+}

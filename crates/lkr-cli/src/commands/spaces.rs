@@ -1,0 +1,275 @@
+//! `lkr spaces`: spaces and their members.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    commands::{
+        List,
+        query::{QueryString, segment},
+    },
+    connection::TargetArgs,
+    exit::Exit,
+    http::Client,
+    program::Program,
+    terminal::{Column, Output, OutputArgs, Style, confirm, field, spinner},
+    wait::wait_for,
+};
+
+/// The arguments of `lkr spaces`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, clap::Args)]
+struct Common {
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Create a space. Without --read and --write it is for its members alone.
+    Create {
+        /// The name, of a-z 0-9 . _ -; it never changes.
+        name: String,
+        #[command(flatten)]
+        change: Change,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Change a space.
+    Set {
+        /// The space.
+        name: String,
+        #[command(flatten)]
+        change: Change,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Delete a space. Its name is never used again.
+    Rm {
+        /// The space.
+        name: String,
+        /// Delete its documents too.
+        #[arg(long)]
+        documents: bool,
+        /// Delete without asking.
+        #[arg(long, short)]
+        yes: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// List the members of a space.
+    Members {
+        /// The space.
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Make an account or a group a member of a space, or change its role.
+    Grant {
+        /// The space.
+        name: String,
+        /// An account, or group:NAME.
+        member: String,
+        /// What the member may do.
+        #[arg(value_parser = ["reader", "writer", "manager"])]
+        role: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Remove a member from a space.
+    Revoke {
+        /// The space.
+        name: String,
+        /// An account, or group:NAME.
+        member: String,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// What can be changed about a space.
+#[derive(Debug, clap::Args)]
+struct Change {
+    /// Its title.
+    #[arg(long)]
+    title: Option<String>,
+    /// What it is for.
+    #[arg(long)]
+    description: Option<String>,
+    /// Who may read it.
+    #[arg(long, value_parser = ["everyone", "members"])]
+    read: Option<String>,
+    /// Who may add documents.
+    #[arg(long, value_parser = ["accounts", "members"])]
+    write: Option<String>,
+}
+
+impl Change {
+    fn body(&self) -> Map<String, Value> {
+        let fields = [
+            ("title", &self.title),
+            ("description", &self.description),
+            ("read", &self.read),
+            ("write", &self.write),
+        ];
+        let given = fields.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        given.map(|(name, value)| (name.to_owned(), json!(value))).collect()
+    }
+}
+
+impl Action {
+    const fn common(&self) -> &Common {
+        match self {
+            Self::Create { common, .. }
+            | Self::Set { common, .. }
+            | Self::Rm { common, .. }
+            | Self::Members { common, .. }
+            | Self::Grant { common, .. }
+            | Self::Revoke { common, .. } => common,
+        }
+    }
+}
+
+/// Lists the spaces that the account may read, or does what is asked for.
+pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
+    let Some(action) = &args.action else {
+        let connection = args.common.target.connect(program)?;
+        list().print(
+            &connection.client,
+            &args.common.output.output(),
+            "/spaces",
+            QueryString::default(),
+            None,
+        )?;
+        connection.close()?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let Common { target, output } = action.common();
+    let connection = target.log_in_or_create(program)?;
+    let exit = act(action, &connection.client, &output.output());
+    connection.close()?;
+    exit.map(ExitCode::from)
+}
+
+const fn list() -> List<'static> {
+    List {
+        name: "space",
+        columns: &[
+            Column::Fixed("SPACE"),
+            Column::Text("TITLE"),
+            Column::Number("DOCUMENTS"),
+            Column::Fixed("READ"),
+            Column::Fixed("WRITE"),
+            Column::Fixed("YOUR ROLE"),
+        ],
+        row: |space| {
+            ["space", "title", "documents", "read", "write", "your_role"]
+                .map(|name| field(space, name))
+                .into()
+        },
+    }
+}
+
+fn act(action: &Action, client: &Client, output: &Output) -> Result<Exit> {
+    match action {
+        Action::Create { name, change, .. } => {
+            let mut body = change.body();
+            body.insert("space".to_owned(), json!(name));
+            let created = client.post("/spaces", &Value::Object(body))?.data;
+            changed(output, &created, name, "created")?;
+        }
+        Action::Set { name, change, .. } => {
+            let answer = client.patch(&path(name), &Value::Object(change.body()))?.data;
+            changed(output, &answer, name, "changed")?;
+        }
+        Action::Rm { name, documents, yes, .. } => return remove(client, output, name, *documents, *yes),
+        Action::Members { name, .. } => {
+            let members = List {
+                name: "member",
+                columns: &[Column::Fixed("MEMBER"), Column::Fixed("ROLE")],
+                row: |member| vec![field(member, "member"), field(member, "role")],
+            };
+            members.print(
+                client,
+                output,
+                &format!("{}/members", path(name)),
+                QueryString::default(),
+                None,
+            )?;
+        }
+        Action::Grant { name, member, role, .. } => {
+            let member = member_name(member);
+            let path = format!("{}/members/{}", path(name), segment(&member));
+            let answer = client.put(&path, &json!({"role": role}))?.data;
+            changed(output, &answer, &member, &format!("now a {role} of {name}:"))?;
+        }
+        Action::Revoke { name, member, .. } => {
+            let member = member_name(member);
+            let answer = client.delete(&format!("{}/members/{}", path(name), segment(&member)))?.data;
+            changed(output, &answer, &member, &format!("no longer a member of {name}:"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn path(space: &str) -> String {
+    format!("/spaces/{}", segment(space))
+}
+
+/// A member as the service names it; a plain name is an account's.
+fn member_name(member: &str) -> String {
+    if member.contains(':') { member.to_owned() } else { format!("user:{member}") }
+}
+
+fn changed(output: &Output, answer: &Value, name: &str, what: &str) -> Result<()> {
+    match output.style {
+        Style::Json => output.json(answer),
+        Style::Names => output.line(name),
+        Style::People => output.line(&format!("{what} {name}")),
+    }
+}
+
+/// Deletes a space, and waits until its documents are deleted too.
+fn remove(client: &Client, output: &Output, name: &str, documents: bool, yes: bool) -> Result<Exit> {
+    let what = if documents { format!("{name} and all of its documents") } else { name.to_owned() };
+    if !yes && !confirm(&format!("Delete the space {what}?"), "--yes")? {
+        return Ok(Exit::Failed);
+    }
+    let mode = documents.then_some("delete");
+    let query = QueryString::default().with_some("documents", mode);
+    let answer = client.delete(&format!("{}{query}", path(name)))?.data;
+    let task = field(&answer, "task_id");
+    if !task.is_empty() {
+        let wait = spinner(output, format!("deleting {what}"));
+        let ended = wait_for(client, &task);
+        wait.finish_and_clear();
+        if let Err(reason) = ended?.outcome() {
+            output.warn(&reason)?;
+            return Ok(Exit::Partly);
+        }
+    }
+    changed(output, &answer, name, "deleted")?;
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_member_is_an_account() {
+        assert_eq!((member_name("eva"), member_name("group:ops")), ("user:eva".into(), "group:ops".into()));
+    }
+}

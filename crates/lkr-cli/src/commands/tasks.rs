@@ -1,0 +1,221 @@
+//! `lkr tasks`: lists, shows, awaits, repeats and cancels tasks.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::{
+    commands::{List, query::QueryString},
+    connection::TargetArgs,
+    exit::Exit,
+    http::Client,
+    program::Program,
+    terminal::{Column, Output, OutputArgs, Style, date, field, spinner},
+    wait::wait_for,
+};
+
+/// The arguments of `lkr tasks`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    list: ListArgs,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    /// List tasks with this status.
+    #[arg(long, value_parser = ["pending", "running", "done", "failed"])]
+    status: Option<String>,
+    /// List the tasks of this space.
+    #[arg(long, short, value_name = "NAME")]
+    space: Option<String>,
+    /// List this many tasks at most.
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 50)]
+    limit: usize,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Show a task.
+    Show(OneTask),
+    /// Wait until a task has ended. Fails if the task failed.
+    Wait(OneTask),
+    /// Run a failed task again, from where it failed.
+    Retry(OneTask),
+    /// Cancel a task that has not ended.
+    Cancel(OneTask),
+    /// Remove a task that has ended from the list. Its document stays.
+    Rm(OneTask),
+}
+
+#[derive(Debug, clap::Args)]
+struct OneTask {
+    /// The id of the task.
+    #[arg(value_name = "TASK")]
+    task: String,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Lists tasks, newest first, or does what is asked for.
+pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
+    let Some(action) = &args.action else {
+        let connection = args.target.connect(program)?;
+        list(&connection.client, &args.output.output(), &args.list)?;
+        connection.close()?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let (Action::Show(one) | Action::Wait(one) | Action::Retry(one) | Action::Cancel(one) | Action::Rm(one)) =
+        action;
+    let output = one.output.output();
+    let connection = match action {
+        Action::Show(_) | Action::Wait(_) => one.target.connect(program)?,
+        _ => one.target.log_in(program)?,
+    };
+    let exit = act(action, &connection.client, &output, &one.task);
+    connection.close()?;
+    exit
+}
+
+fn act(action: &Action, client: &Client, output: &Output, task: &str) -> Result<ExitCode> {
+    let path = format!("/documents/tasks/{task}");
+    match action {
+        Action::Show(_) => print(output, &client.get(&path)?.data)?,
+        Action::Wait(_) => {
+            let wait = spinner(output, "waiting");
+            let ended = wait_for(client, task);
+            wait.finish_and_clear();
+            let has_failed = ended?.outcome().is_err();
+            print(output, &client.get(&path)?.data)?;
+            if has_failed {
+                return Ok(Exit::Failed.into());
+            }
+        }
+        Action::Retry(_) => {
+            print_change(output, &client.post(&format!("{path}/retry"), &json!({}))?.data, task)?
+        }
+        Action::Cancel(_) => {
+            print_change(output, &client.post(&format!("{path}/cancel"), &json!({}))?.data, task)?
+        }
+        Action::Rm(_) => print_change(output, &client.delete(&path)?.data, task)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(client: &Client, output: &Output, args: &ListArgs) -> Result<()> {
+    let query = QueryString::default()
+        .with_some("status", args.status.clone())
+        .with_some("space", args.space.clone());
+    let list = List {
+        name: "task_id",
+        columns: &[
+            Column::Fixed("TASK"),
+            Column::Fixed("KIND"),
+            Column::Fixed("STATUS"),
+            Column::Text("PROGRESS"),
+            Column::Text("DETAIL"),
+            Column::Fixed("UPDATED"),
+        ],
+        row: |task| {
+            vec![
+                field(task, "task_id"),
+                field(task, "kind"),
+                field(task, "status"),
+                progress(task),
+                detail(task),
+                date(task, "updated_at"),
+            ]
+        },
+    };
+    list.print(client, output, "/documents/tasks", query, Some(args.limit)).map(drop)
+}
+
+/// The stage of a running task, with the share that is done.
+fn progress(task: &Value) -> String {
+    if field(task, "status") != "running" {
+        return String::new();
+    }
+    let progress = task.get("progress").unwrap_or(&Value::Null);
+    let (done, total) = (field(progress, "done"), field(progress, "total"));
+    if total.is_empty() || total == "0" {
+        return field(task, "stage");
+    }
+    format!("{} {done}/{total}", field(task, "stage"))
+}
+
+/// The title of what was ingested, or the reason of a failure.
+fn detail(task: &Value) -> String {
+    match (task.get("error"), task.get("result")) {
+        (Some(error), _) if error.is_object() => field(error, "message"),
+        (_, Some(result)) if result.get("duplicate_of").is_some_and(Value::is_object) => {
+            let of = result.get("duplicate_of").unwrap_or(&Value::Null);
+            format!("duplicate of {}", field(of, "doc_id"))
+        }
+        (_, Some(result)) => field(result, "title"),
+        _ => String::new(),
+    }
+}
+
+fn print(output: &Output, task: &Value) -> Result<()> {
+    match output.style {
+        Style::Json => output.json(task),
+        Style::Names => output.line(&field(task, "status")),
+        Style::People => {
+            for name in ["task_id", "kind", "status", "doc_id", "space", "created_by", "attempts"] {
+                let value = field(task, name);
+                if !value.is_empty() {
+                    output.line(&format!("{name:<10} {value}"))?;
+                }
+            }
+            output.line(&format!("{:<10} {}", "created", date(task, "created_at")))?;
+            output.line(&format!("{:<10} {}", "updated", date(task, "updated_at")))?;
+            for (name, value) in [("progress", progress(task)), ("detail", detail(task))] {
+                if !value.is_empty() {
+                    output.line(&format!("{name:<10} {value}"))?;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn print_change(output: &Output, answer: &Value, task: &str) -> Result<()> {
+    match output.style {
+        Style::Json => output.json(answer),
+        Style::Names => output.line(task),
+        Style::People => {
+            let status = field(answer, "status");
+            output.line(&if status.is_empty() {
+                format!("removed {task}")
+            } else {
+                format!("{task} is {status}")
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn detail_is_the_title_the_duplicate_or_the_reason() {
+        assert_eq!(detail(&json!({"result": {"title": "Tides"}, "error": null})), "Tides");
+        let duplicate = json!({"result": {"title": "Tides", "duplicate_of": {"doc_id": "d"}}});
+        assert_eq!(detail(&duplicate), "duplicate of d");
+        assert_eq!(detail(&json!({"result": null, "error": {"message": "no text"}})), "no text");
+        let running = json!({"status": "running", "stage": "embed", "progress": {"done": 3, "total": 9}});
+        assert_eq!(progress(&running), "embed 3/9");
+        assert_eq!(progress(&json!({"status": "done", "stage": "embed"})), "");
+    }
+}

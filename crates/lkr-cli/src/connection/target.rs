@@ -1,0 +1,91 @@
+use std::{ffi::OsString, path::PathBuf};
+
+use anyhow::Result;
+
+use crate::{
+    connection::Login,
+    exit::usage,
+    http::Client,
+    program::{LocalServer, Program},
+};
+
+/// A server, or a data folder.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct TargetArgs {
+    #[command(flatten)]
+    login: Login,
+    /// Work on this data folder, which no server may have open, instead of on a server.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["server", "token", "password_file"])]
+    data_dir: Option<PathBuf>,
+}
+
+/// An open connection. Dropping it leaves a server in this process to end with the process; `close` ends it in order.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    local: Option<Box<dyn LocalServer>>,
+}
+
+/// What a command does if there is no knowledge base in the data folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Create,
+    Refuse,
+}
+
+impl TargetArgs {
+    /// Whether the command works on a data folder.
+    pub(crate) const fn names_folder(&self) -> bool {
+        self.data_dir.is_some()
+    }
+
+    /// Connects with a credential, if one is given anywhere. A data folder must contain a knowledge base.
+    pub(crate) fn connect(&self, program: &Program) -> Result<Connection> {
+        self.open(program, Missing::Refuse, Login::client)
+    }
+
+    /// Connects with a credential, which the command needs. A data folder must contain a knowledge base.
+    pub(crate) fn log_in(&self, program: &Program) -> Result<Connection> {
+        self.open(program, Missing::Refuse, Login::log_in)
+    }
+
+    /// Connects with a credential, which the command needs. A data folder without a knowledge base gets one.
+    pub(crate) fn log_in_or_create(&self, program: &Program) -> Result<Connection> {
+        self.open(program, Missing::Create, Login::log_in)
+    }
+
+    /// What identifies the target, for state that belongs to it.
+    pub(crate) fn name(&self) -> Result<String> {
+        match &self.data_dir {
+            Some(folder) => Ok(format!("folder {}", std::path::absolute(folder)?.display())),
+            None => self.login.address(),
+        }
+    }
+
+    fn open(
+        &self,
+        program: &Program,
+        missing: Missing,
+        client: fn(&Login) -> Result<Client>,
+    ) -> Result<Connection> {
+        let Some(folder) = &self.data_dir else {
+            return Ok(Connection { client: client(&self.login)?, local: None });
+        };
+        if missing == Missing::Refuse && !folder.join("store").is_dir() {
+            let shown = folder.display();
+            return Err(usage(format!(
+                "{shown} contains no knowledge base; 'lkr add --data-dir {shown}' makes one"
+            )));
+        }
+        let flags = vec![OsString::from("--data-dir"), folder.clone().into_os_string()];
+        let local = (program.open)(flags)?;
+        let client = Client::new(&local.url()).with_bearer(local.token());
+        Ok(Connection { client, local: Some(local) })
+    }
+}
+
+impl Connection {
+    /// Ends a server in this process in order: what it accepted is stored, and its last writes are done.
+    pub(crate) fn close(self) -> Result<()> {
+        self.local.map_or(Ok(()), LocalServer::stop)
+    }
+}

@@ -1,0 +1,146 @@
+//! Exit codes, and what to do about an error.
+
+use std::{fmt, process::ExitCode};
+
+use crate::{error_line::error_line, http::ApiError};
+
+/// How a command ended. The numbers are the exit codes; 2 is also what the parser of arguments uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All is done.
+    Done = 0,
+    /// Something else failed.
+    Failed = 1,
+    /// The arguments are wrong.
+    Usage = 2,
+    /// The server refused: no login, no right, or an invalid request.
+    Refused = 3,
+    /// What the command names does not exist.
+    NotFound = 4,
+    /// A part of the work failed; the rest is done.
+    Partly = 5,
+    /// The server cannot be reached, or is overloaded.
+    Unreachable = 6,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Arguments that do not fit together, which the parser cannot know.
+#[derive(Debug)]
+pub(crate) struct UsageError(pub(crate) String);
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// An error of wrong arguments.
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    UsageError(message.into()).into()
+}
+
+/// The exit code of an error.
+pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
+    if let Some(refusal) = error.downcast_ref::<ApiError>() {
+        return match refusal.code {
+            Some(1004) => Exit::NotFound,
+            Some(1010) | None => Exit::Unreachable,
+            Some(1001 | 1003 | 1005..=1009) => Exit::Refused,
+            Some(_) => Exit::Failed,
+        };
+    }
+    if error.downcast_ref::<UsageError>().is_some() {
+        return Exit::Usage;
+    }
+    if is_unreachable(error) { Exit::Unreachable } else { Exit::Failed }
+}
+
+/// Why a command failed, in one line: what the server says, without the request that it answers, or the error and its causes.
+pub(crate) fn reason(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<ApiError>() {
+        Some(ApiError { code: Some(code), message, .. }) => format!("{message} (error {code})"),
+        _ => error_line(error),
+    }
+}
+
+/// What to do about an error; `None` if its message says it all.
+pub(crate) fn advice(error: &anyhow::Error) -> Option<String> {
+    let Some(refusal) = error.downcast_ref::<ApiError>() else {
+        let advice = "is a server running there? 'lkr serve' starts one; --server, LKR_URL or 'lkr login' name another, \
+                      and --data-dir works on a folder without one";
+        return is_unreachable(error).then(|| advice.to_owned());
+    };
+    match refusal.code? {
+        1005 => Some("log in with 'lkr login', or give --token or --password-file".to_owned()),
+        1008 => Some("run 'lkr login' to set a password of your own".to_owned()),
+        1010 => Some(match refusal.retry_after {
+            Some(pause) => format!("try again in {} s", pause.as_secs()),
+            None => "try again later".to_owned(),
+        }),
+        _ => None,
+    }
+}
+
+/// Whether no response came from the server.
+fn is_unreachable(error: &anyhow::Error) -> bool {
+    use ureq::Error;
+    matches!(
+        error.downcast_ref::<Error>(),
+        Some(
+            Error::Io(_)
+                | Error::Timeout(_)
+                | Error::HostNotFound
+                | Error::ConnectionFailed
+                | Error::Protocol(_)
+                | Error::Tls(_)
+                | Error::Rustls(_)
+        )
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context, anyhow};
+
+    use super::*;
+
+    fn refusal(code: Option<u64>) -> anyhow::Error {
+        let error = ApiError { status: 400, code, message: "no".to_owned(), retry_after: None };
+        Err::<(), _>(anyhow::Error::from(error)).context("GET /").unwrap_err()
+    }
+
+    #[test]
+    fn exit_code_follows_the_cause() {
+        let cases = [(1004, Exit::NotFound), (1001, Exit::Refused), (1006, Exit::Refused)];
+        for (code, exit) in cases.into_iter().chain([(1010, Exit::Unreachable), (2000, Exit::Failed)]) {
+            assert_eq!(exit_of(&refusal(Some(code))), exit, "{code}");
+        }
+        let io = ureq::Error::Io(std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
+        let unreachable = Err::<(), _>(anyhow::Error::from(io)).context("GET /").unwrap_err();
+        assert_eq!(exit_of(&unreachable), Exit::Unreachable);
+        assert_eq!(exit_of(&usage("x").context("y")), Exit::Usage);
+        assert_eq!(exit_of(&anyhow!("x")), Exit::Failed);
+    }
+
+    #[test]
+    fn reason_is_what_the_server_says() {
+        assert_eq!(reason(&refusal(Some(1004))), "no (error 1004)");
+        assert_eq!(reason(&refusal(None)), "GET /: not an lkr server: HTTP 400 without an envelope");
+        assert_eq!(reason(&anyhow!("x").context("y")), "y: x");
+    }
+
+    #[test]
+    fn advice_names_the_next_command() {
+        assert!(advice(&refusal(Some(1005))).unwrap().contains("lkr login"));
+        assert!(advice(&refusal(Some(1010))).unwrap().contains("try again"));
+        assert_eq!(advice(&refusal(Some(1004))), None);
+        assert_eq!(advice(&anyhow!("x")), None);
+    }
+}

@@ -1,0 +1,13 @@
+//! What people see: tables, colours, questions, progress; and what programs read instead.
+
+mod output;
+mod progress;
+mod prompt;
+mod table;
+mod text;
+
+pub(crate) use output::{Output, OutputArgs, Style};
+pub(crate) use progress::{Bar, spinner};
+pub(crate) use prompt::{confirm, read_new_password, read_password};
+pub(crate) use table::{Column, Table};
+pub(crate) use text::{date, field, plural, size, wrap};

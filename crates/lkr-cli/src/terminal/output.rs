@@ -1,0 +1,107 @@
+use std::io::{self, Write};
+
+use anyhow::Result;
+use console::{Style as ConsoleStyle, StyledObject, Term};
+use serde_json::Value;
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Print JSON as the server answers it: one object, or one a line for a list.
+    #[arg(long)]
+    json: bool,
+    /// Print ids or names alone, one a line, and no progress.
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
+}
+
+/// Who reads the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// A person.
+    People,
+    /// A program that reads JSON.
+    Json,
+    /// A program that reads ids or names.
+    Names,
+}
+
+/// The standard output.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) style: Style,
+    term: Term,
+}
+
+impl OutputArgs {
+    pub(crate) fn output(self) -> Output {
+        let style = match (self.json, self.quiet) {
+            (true, _) => Style::Json,
+            (_, true) => Style::Names,
+            _ => Style::People,
+        };
+        Output { style, term: Term::stdout() }
+    }
+}
+
+impl Output {
+    /// Whether a person reads the output.
+    pub(crate) fn is_for_people(&self) -> bool {
+        self.style == Style::People
+    }
+
+    /// The width of the terminal in columns; `None` if the output is no terminal, where lines may be long.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.term.is_term().then(|| usize::from(self.term.size().1))
+    }
+
+    /// A text in bold, if the output shows colours.
+    pub(crate) fn bold<T>(&self, text: T) -> StyledObject<T> {
+        ConsoleStyle::new().bold().apply_to(text)
+    }
+
+    /// A text of less weight, if the output shows colours.
+    pub(crate) fn dim<T>(&self, text: T) -> StyledObject<T> {
+        ConsoleStyle::new().dim().apply_to(text)
+    }
+
+    /// A match of the query, if the output shows colours.
+    pub(crate) fn highlight<T>(&self, text: T) -> StyledObject<T> {
+        ConsoleStyle::new().yellow().bold().apply_to(text)
+    }
+
+    /// Prints lines. A reader that has gone ends the program quietly, as it ends others in a pipe.
+    pub(crate) fn print(&self, text: &str) -> Result<()> {
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+            written => Ok(written?),
+        }
+    }
+
+    /// Prints a line.
+    pub(crate) fn line(&self, text: &str) -> Result<()> {
+        self.print(&format!("{text}\n"))
+    }
+
+    /// Prints a JSON value on one line.
+    pub(crate) fn json(&self, value: &Value) -> Result<()> {
+        self.line(&value.to_string())
+    }
+
+    /// Prints a remark for people, beside the results.
+    pub(crate) fn note(&self, text: &str) -> Result<()> {
+        if self.is_for_people() {
+            writeln!(io::stderr(), "{text}")?;
+        }
+        Ok(())
+    }
+
+    /// Prints a warning, whoever reads the results.
+    pub(crate) fn warn(&self, text: &str) -> Result<()> {
+        let label = ConsoleStyle::new().for_stderr().yellow().apply_to("warning:");
+        writeln!(io::stderr(), "{label} {text}")?;
+        Ok(())
+    }
+}

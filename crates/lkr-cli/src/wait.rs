@@ -1,0 +1,107 @@
+//! Waiting for tasks, and for a server that is overloaded.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::http::{ApiError, Client};
+
+/// Pauses between polls of a task. They grow, because most tasks end quickly; the last one is repeated.
+const POLL: [Duration; 4] = [
+    Duration::from_millis(20),
+    Duration::from_millis(50),
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+];
+
+/// The time after which a request is no longer retried while the server is overloaded.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+
+/// A task as the server shows it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Task {
+    pub(crate) status: String,
+    pub(crate) result: Option<Value>,
+    pub(crate) error: Option<TaskError>,
+}
+
+/// Why a task failed.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct TaskError {
+    pub(crate) code: u64,
+    pub(crate) message: String,
+}
+
+impl Task {
+    pub(crate) fn has_ended(&self) -> bool {
+        !matches!(self.status.as_str(), "pending" | "running")
+    }
+
+    /// The result, or the reason of the failure.
+    pub(crate) fn outcome(self) -> Result<Value, String> {
+        match self {
+            Self { status, result: Some(result), .. } if status == "done" => Ok(result),
+            Self { error: Some(TaskError { code, message }), .. } => Err(format!("{code}: {message}")),
+            Self { status, .. } => Err(format!("the task is {status} without a result or an error")),
+        }
+    }
+}
+
+/// Reads a task.
+pub(crate) fn read_task(client: &Client, task_id: &str) -> Result<Task> {
+    let path = format!("/documents/tasks/{task_id}");
+    let data = retry_while_overloaded(|| client.get(&path).map(|response| response.data))?;
+    serde_json::from_value(data).with_context(|| format!("read task {task_id}"))
+}
+
+/// Waits until a task has ended.
+pub(crate) fn wait_for(client: &Client, task_id: &str) -> Result<Task> {
+    let (mut pauses, mut pause) = (POLL.into_iter(), Duration::ZERO);
+    loop {
+        let task = read_task(client, task_id)?;
+        if task.has_ended() {
+            return Ok(task);
+        }
+        pause = pauses.next().unwrap_or(pause);
+        thread::sleep(pause);
+    }
+}
+
+/// Repeats a request while the server is overloaded, with the pause that it names.
+pub(crate) fn retry_while_overloaded<T>(request: impl Fn() -> Result<T>) -> Result<T> {
+    let deadline = Instant::now() + RETRY_TIMEOUT;
+    loop {
+        let error = match request() {
+            Ok(response) => return Ok(response),
+            Err(error) => error,
+        };
+        match error.downcast_ref::<ApiError>().and_then(ApiError::pause) {
+            Some(pause) if Instant::now() + pause < deadline => thread::sleep(pause),
+            _ => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn outcome_follows_the_status() {
+        let task = |value| serde_json::from_value::<Task>(value).unwrap();
+        assert!(!task(json!({"status": "running"})).has_ended());
+        let done = task(json!({"status": "done", "doc_id": "d", "result": {"counts": {"chunks": 7}}}));
+        assert!(done.has_ended());
+        assert_eq!(done.outcome(), Ok(json!({"counts": {"chunks": 7}})));
+        let failed = task(json!({"status": "failed", "error": {"code": 2000, "message": "disk"}}));
+        assert_eq!(failed.outcome(), Err("2000: disk".to_owned()));
+        assert!(task(json!({"status": "lost"})).outcome().is_err());
+    }
+}
