@@ -32,14 +32,19 @@ impl Window {
 
     /// Waits until an item may be taken; `None` when there are no more.
     fn take(&self) -> Option<usize> {
-        let is_full = |state: &mut WindowState| !state.is_stopped && state.open >= self.limit;
-        let state = self.released.wait_while(self.state(), is_full);
+        let must_wait = |state: &mut WindowState| {
+            !state.is_stopped && state.next < self.items && state.open >= self.limit
+        };
+        let state = self.released.wait_while(self.state(), must_wait);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         if state.is_stopped || state.next == self.items {
             return None;
         }
         state.open += 1;
         state.next += 1;
+        if state.next == self.items {
+            self.released.notify_all();
+        }
         Some(state.next - 1)
     }
 
@@ -127,6 +132,14 @@ mod tests {
                 window.release();
             }
         });
+    }
+
+    #[test]
+    fn threads_that_wait_for_the_window_end_with_the_last_item() {
+        let window = Window::new(10, 2);
+        let count =
+            run(&window, 8, |item| item, |results| results.iter().inspect(|_| window.release()).count());
+        assert_eq!(count, 10);
     }
 
     #[test]
