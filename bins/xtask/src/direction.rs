@@ -61,6 +61,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-spaces", &["lkr-domain", "lkr-state"]),
     ("lkr-state", &["lkr-domain"]),
     ("lkr-store-lmdb", &["lkr-domain", "lkr-state", "lkr-vectors"]),
+    ("lkr-sync", &["lkr-domain"]),
     ("lkr-swagger-ui", &[]),
     ("lkr-taxonomy", &["lkr-domain", "lkr-models", "lkr-text"]),
     ("lkr-test-provider", &["lkr-domain", "lkr-models", "lkr-text"]),

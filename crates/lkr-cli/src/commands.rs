@@ -16,6 +16,6 @@ pub(crate) mod users;
 
 mod documents;
 mod listing;
-mod query;
+pub(crate) mod query;
 
 pub(crate) use listing::{List, each_item};

@@ -20,6 +20,7 @@ mod mcp;
 mod parse;
 mod program;
 mod stats;
+mod sync;
 mod terminal;
 mod top;
 mod wait;
@@ -68,6 +69,8 @@ enum Command {
     /// Add files, folders, pages or texts, and wait until they are searchable.
     #[command(alias = "ingest")]
     Add(add::Args),
+    /// Make the documents of a space equal to a folder: add, replace, move and delete.
+    Sync(sync::Args),
     /// Find passages.
     Search(search::Args),
     /// Answer a question from the documents, with citations.
@@ -153,6 +156,7 @@ fn run(command: Command, program: &Program) -> Result<ExitCode> {
         Command::Logout(args) => account::log_out(&args),
         Command::Status(args) => status::run(&args, program),
         Command::Add(args) => add::run(&args, program),
+        Command::Sync(args) => sync::run(&args, program),
         Command::Search(args) => search::run(&args, Answer::Passages, program),
         Command::Ask(args) => search::run(&args, Answer::Summary, program),
         Command::Context(args) => context::run(&args, program),

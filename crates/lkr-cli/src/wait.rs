@@ -35,6 +35,9 @@ pub(crate) struct Task {
 pub(crate) struct TaskError {
     pub(crate) code: u64,
     pub(crate) message: String,
+    /// Whether a retry may succeed.
+    #[serde(default)]
+    pub(crate) retryable: bool,
 }
 
 impl Task {
@@ -46,7 +49,7 @@ impl Task {
     pub(crate) fn outcome(self) -> Result<Value, String> {
         match self {
             Self { status, result: Some(result), .. } if status == "done" => Ok(result),
-            Self { error: Some(TaskError { code, message }), .. } => Err(format!("{code}: {message}")),
+            Self { error: Some(TaskError { code, message, .. }), .. } => Err(format!("{code}: {message}")),
             Self { status, .. } => Err(format!("the task is {status} without a result or an error")),
         }
     }

@@ -1,6 +1,6 @@
 //! Files in forms.
 
-use std::path::Path;
+use std::{io::Read, path::Path};
 
 use anyhow::{Context, Result};
 use ureq::unversioned::multipart::{Form, Part};
@@ -24,6 +24,11 @@ impl<'a> FileForm<'a> {
     /// The form of a file in memory.
     pub(crate) fn of_bytes(&self, bytes: &'a [u8]) -> Form<'a> {
         self.form(Part::bytes(bytes))
+    }
+
+    /// The form of what a reader returns, whose length is not announced.
+    pub(crate) fn of_reader(&self, reader: impl Read + 'static) -> Form<'a> {
+        self.form(Part::owned_reader(reader))
     }
 
     fn form(&self, file: Part<'a>) -> Form<'a> {

@@ -30,6 +30,11 @@ impl Bar {
         self.0.set_message(left.map_or_else(|| "…".to_owned(), |left| format!("{} left", short(left))));
     }
 
+    /// Sets how many items there are.
+    pub(crate) fn set_total(&self, total: u64) {
+        self.0.set_length(total);
+    }
+
     /// Prints a line above the bar.
     pub(crate) fn line(&self, text: &str) {
         self.0.suspend(|| {

@@ -1,0 +1,204 @@
+//! `lkr sync`: makes the documents of a space equal to a folder.
+
+mod print;
+mod progress;
+mod remote;
+
+use std::{
+    io::{self, IsTerminal as _},
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, anyhow};
+use lkr::files::Format;
+use lkr_sync::{
+    ApplyOptions, Error, ErrorKind, FolderSync, Identity, Next, Opening, Options, Plan, Report, Trigger,
+    WatchOptions,
+};
+
+use crate::{
+    commands::account::machine,
+    connection::TargetArgs,
+    exit::{Exit, reason, usage},
+    program::Program,
+    terminal::{Output, OutputArgs, confirm, plural},
+};
+use progress::Progress;
+use remote::HttpRemote;
+
+/// How soon a watched folder is tried again after the server could not be reached.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// The arguments of `lkr sync`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The folder. Files of known formats are sent; .gitignore and .lkrignore files say which are not.
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// The space whose documents become equal to the folder.
+    #[arg(long, short, value_name = "NAME", default_value = "default")]
+    space: String,
+    /// Delete the documents of files that are gone, without asking.
+    #[arg(long)]
+    delete: bool,
+    /// Print what would be done, and do nothing.
+    #[arg(long, conflicts_with = "watch")]
+    dry_run: bool,
+    /// Go on, and follow the changes of the folder.
+    #[arg(long)]
+    watch: bool,
+    /// Send files again that the server refused before, although they did not change.
+    #[arg(long)]
+    retry_refused: bool,
+    /// The folder was moved here from another machine: go on with its documents.
+    #[arg(long)]
+    moved: bool,
+    /// The folder was copied here from another machine: give it documents of its own.
+    #[arg(long, conflicts_with = "moved")]
+    copied: bool,
+    /// Leave out files that are larger, in megabytes.
+    #[arg(long, value_name = "MB", default_value_t = 50)]
+    max_size_mb: u64,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Synchronises the folder once, or until the program is interrupted.
+pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
+    let output = args.output.output();
+    if !args.folder.is_dir() {
+        return Err(usage(format!("{} is no folder", args.folder.display())));
+    }
+    let connection = args.target.log_in_or_create(program)?;
+    let remote = HttpRemote::connect(connection.client.clone(), &args.space)?;
+    let mut sync = FolderSync::open(&args.folder, options(args)?).map_err(explained)?;
+    if let Opening::Copied { from } = sync.opening() {
+        output.note(&format!("this folder is a copy of {}; it gets documents of its own", from.display()))?;
+    }
+    let exit = if args.watch {
+        watch(&mut sync, &remote, args, &output)
+    } else {
+        once(&mut sync, &remote, args, &output)
+    };
+    connection.close()?;
+    exit.map(ExitCode::from)
+}
+
+fn options(args: &Args) -> Result<Options> {
+    let identity = match (args.moved, args.copied) {
+        (true, _) => Some(Identity::Moved),
+        (_, true) => Some(Identity::Copied),
+        _ => None,
+    };
+    Ok(Options {
+        target: format!("{} {}", args.target.name()?, args.space),
+        machine: machine(),
+        identity,
+        extensions: Format::extensions()
+            .map(|extension| extension.trim_start_matches('.').to_owned())
+            .collect(),
+        max_bytes: args.max_size_mb.saturating_mul(1024 * 1024),
+        retry_refused: args.retry_refused,
+    })
+}
+
+fn once(sync: &mut FolderSync, remote: &HttpRemote, args: &Args, output: &Output) -> Result<Exit> {
+    let progress = Progress::new(output);
+    let started = Instant::now();
+    let plan = sync.plan(remote, &progress).map_err(|error| remote.cause(error))?;
+    if args.dry_run {
+        progress.finish();
+        return print::plan(output, &plan);
+    }
+    let delete = args.delete || (!plan.deletes.is_empty() && may_delete(&progress, &plan)?);
+    let report = apply(sync, plan, remote, delete, &progress)?;
+    progress.finish();
+    print::report(output, &report, started.elapsed())
+}
+
+/// Asks whether documents may be deleted, where somebody can answer.
+fn may_delete(progress: &Progress, plan: &Plan) -> Result<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    progress.finish();
+    print::deletes(plan)?;
+    let question = format!("Delete {}, whose files are gone?", plural(plan.deletes.len() as u64, "document"));
+    confirm(&question, "--delete")
+}
+
+fn apply(
+    sync: &mut FolderSync,
+    plan: Plan,
+    remote: &HttpRemote,
+    delete: bool,
+    progress: &Progress,
+) -> Result<Report> {
+    let options = ApplyOptions { delete, ..ApplyOptions::default() };
+    sync.apply(plan, remote, options, progress).map_err(|error| remote.cause(error))
+}
+
+/// Synchronises at once and after each change. If the server cannot be reached, it is tried again.
+fn watch(sync: &mut FolderSync, remote: &HttpRemote, args: &Args, output: &Output) -> Result<Exit> {
+    let mut failure = None;
+    output.note(&format!("watching {}; stop with Ctrl-C", sync.root().display()))?;
+    let mut run =
+        |sync: &mut FolderSync, trigger: Trigger| match run_watched(sync, remote, args, output, trigger) {
+            Ok(next) => next,
+            Err(error) => {
+                failure = Some(error);
+                Next::Stop
+            }
+        };
+    sync.watch(WatchOptions::default(), &(), &mut run).map_err(explained)?;
+    failure.map_or(Ok(Exit::Done), Err)
+}
+
+fn run_watched(
+    sync: &mut FolderSync,
+    remote: &HttpRemote,
+    args: &Args,
+    output: &Output,
+    trigger: Trigger,
+) -> Result<Next> {
+    let progress = Progress::new(output);
+    let started = Instant::now();
+    let report = sync.plan(remote, &progress).and_then(|plan| {
+        let options = ApplyOptions { delete: args.delete, ..ApplyOptions::default() };
+        sync.apply(plan, remote, options, &progress)
+    });
+    progress.finish();
+    match report {
+        Ok(report) => {
+            let has_changed = report.new + report.changed + report.moved + report.deleted > 0;
+            if has_changed || trigger == Trigger::Start {
+                print::report(output, &report, started.elapsed())?;
+            }
+            Ok(Next::Watch)
+        }
+        Err(error) if error.is_retryable() => {
+            let error = remote.cause(error);
+            if crate::exit::exit_of(&error) == Exit::Refused {
+                return Err(error);
+            }
+            output.warn(&format!("{}; trying again in {} s", reason(&error), RETRY.as_secs()))?;
+            Ok(Next::RetryIn(RETRY))
+        }
+        Err(error) => Err(remote.cause(error)),
+    }
+}
+
+/// An error of the folder, with what to do about it.
+fn explained(error: Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::OtherMachine => usage(format!(
+            "{error}; pass --moved if it is the same folder in another place, or --copied to give this one documents of \
+             its own"
+        )),
+        _ => anyhow!(error),
+    }
+}

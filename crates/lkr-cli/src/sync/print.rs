@@ -1,0 +1,104 @@
+//! Plans and reports.
+
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
+
+use anyhow::Result;
+use lkr_sync::{Issue, IssueKind, Plan, Report};
+
+use crate::{
+    exit::Exit,
+    terminal::{Output, Style, plural},
+};
+
+/// The most documents and issues that are listed.
+const MAX_SHOWN: usize = 20;
+
+/// Prints what would be done, a line for each file.
+pub(super) fn plan(output: &Output, plan: &Plan) -> Result<Exit> {
+    if output.style == Style::Json {
+        output.json(&serde_json::to_value(plan)?)?;
+        return Ok(exit(&plan.issues));
+    }
+    for upload in &plan.uploads {
+        let sign = if upload.replaces { "changed" } else { "new" };
+        line(output, sign, &upload.path, "")?;
+    }
+    for step in &plan.moves {
+        line(output, "moved", &step.to, &format!("  from {}", step.from))?;
+    }
+    for step in &plan.deletes {
+        line(output, "deleted", &step.path, "")?;
+    }
+    let to_do = plan.uploads.len() + plan.moves.len() + plan.deletes.len();
+    output.note(&format!("{to_do} to do, {} unchanged", plan.unchanged))?;
+    issues(output, &plan.issues)?;
+    Ok(exit(&plan.issues))
+}
+
+fn line(output: &Output, sign: &str, path: &str, more: &str) -> Result<()> {
+    if output.is_for_people() { output.line(&format!("{sign:<8} {path}{more}")) } else { output.line(path) }
+}
+
+/// Lists the documents that would be deleted.
+pub(super) fn deletes(plan: &Plan) -> io::Result<()> {
+    let mut err = io::stderr();
+    for step in plan.deletes.iter().take(MAX_SHOWN) {
+        writeln!(err, "  {}", step.path)?;
+    }
+    match plan.deletes.len().saturating_sub(MAX_SHOWN) {
+        0 => Ok(()),
+        more => writeln!(err, "  and {more} more"),
+    }
+}
+
+/// Prints what was done.
+pub(super) fn report(output: &Output, report: &Report, took: Duration) -> Result<Exit> {
+    let Report { new, changed, moved, deleted, kept, unchanged, issues: found } = report;
+    match output.style {
+        Style::Json => output.json(&serde_json::to_value(report)?)?,
+        Style::Names => {}
+        Style::People => output.line(&format!(
+            "{new} new, {changed} changed, {moved} moved, {deleted} deleted, {unchanged} unchanged in {:.1} s",
+            took.as_secs_f64()
+        ))?,
+    }
+    if *kept > 0 {
+        let documents = plural(*kept as u64, "document");
+        output.note(&format!("{documents} of files that are gone stay; --delete deletes them"))?;
+    }
+    issues(output, found)?;
+    Ok(exit(found))
+}
+
+fn issues(output: &Output, issues: &[Issue]) -> Result<()> {
+    if output.style == Style::Json {
+        return Ok(());
+    }
+    for Issue { path, kind, reason } in issues.iter().take(MAX_SHOWN) {
+        let name = if path.is_empty() { "." } else { path };
+        output.warn(&format!("{name}: {}{reason}", explained(*kind)))?;
+    }
+    match issues.len().saturating_sub(MAX_SHOWN) {
+        0 => Ok(()),
+        more => output.warn(&format!("and {more} more; --json lists all")),
+    }
+}
+
+const fn explained(kind: IssueKind) -> &'static str {
+    match kind {
+        IssueKind::Refused => "refused: ",
+        IssueKind::Unreadable => "cannot be read: ",
+        IssueKind::TooLarge => "too large: ",
+        IssueKind::IgnoreFile => "ignore file: ",
+        _ => "not synchronised: ",
+    }
+}
+
+/// A file that has no document leaves the space unequal to the folder.
+fn exit(issues: &[Issue]) -> Exit {
+    let is_partial = issues.iter().any(|issue| issue.kind != IssueKind::IgnoreFile);
+    if is_partial { Exit::Partly } else { Exit::Done }
+}

@@ -1,0 +1,18 @@
+//! Whole runs against a service in memory.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a failing test panics"
+)]
+
+mod bench;
+mod crashes;
+mod files;
+mod folders;
+mod moves;
+mod runs;
+mod service;
+mod watch;
