@@ -120,7 +120,8 @@ impl FolderSync {
     }
 }
 
-fn wait_for_tasks(remote: &dyn Remote, observer: &dyn Observer) -> Result<()> {
+/// Waits until the service has no unfinished tasks.
+pub(crate) fn wait_for_tasks(remote: &dyn Remote, observer: &dyn Observer) -> Result<()> {
     let (mut pause, mut before) = (PAUSE_MIN, usize::MAX);
     loop {
         let tasks = remote.unfinished_tasks()?;
