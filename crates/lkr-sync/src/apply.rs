@@ -1,11 +1,15 @@
 //! Carrying out a plan.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    mem,
+};
 
 use crate::{
     ApplyOptions, Error, ErrorKind, Event, FolderSync, Issue, IssueKind, Observer, Plan, PlannedDelete,
     PlannedMove, PlannedUpload, Reason, Remote, Report, Result,
     error::stopped,
+    folder_sync::wait_for_tasks,
     transfer::{Outcome, Transfer},
     workers::{self, Window},
 };
@@ -30,6 +34,8 @@ pub(crate) struct Run<'a> {
     /// Why items of this round failed, by path.
     failures: BTreeMap<String, String>,
     failures_in_a_row: usize,
+    /// Whether tasks of this run may go on.
+    has_lost_tasks: bool,
 }
 
 impl<'a> Run<'a> {
@@ -51,6 +57,7 @@ impl<'a> Run<'a> {
             unmovable: HashSet::new(),
             failures: BTreeMap::new(),
             failures_in_a_row: 0,
+            has_lost_tasks: false,
         }
     }
 
@@ -63,6 +70,9 @@ impl<'a> Run<'a> {
             self.sync.state().begin_changes()?;
             self.failures.clear();
             self.round(round, &plan)?;
+            if mem::take(&mut self.has_lost_tasks) {
+                wait_for_tasks(self.remote, self.observer)?;
+            }
             self.report.kept = 0;
             plan = self.sync.compare(self.remote, self.observer, false, &self.unmovable)?;
         }
@@ -182,6 +192,12 @@ impl<'a> Run<'a> {
                 let reason = "the file changed while it was sent";
                 self.failures.insert(path.to_owned(), reason.to_owned());
                 self.observer.event(&Event::Failed { path, bytes, reason });
+            }
+            Outcome::Lost(error) => {
+                self.has_lost_tasks = true;
+                if error.kind() != ErrorKind::NotFound {
+                    self.failed(path, bytes, error)?;
+                }
             }
             Outcome::Failed(reason) => {
                 self.failed(path, bytes, Error::new(ErrorKind::Other, "send file", reason))?;

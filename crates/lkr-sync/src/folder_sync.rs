@@ -120,8 +120,9 @@ impl FolderSync {
     }
 }
 
-fn wait_for_tasks(remote: &dyn Remote, observer: &dyn Observer) -> Result<()> {
-    let mut pause = PAUSE_MIN;
+/// Waits until the service has no unfinished tasks.
+pub(crate) fn wait_for_tasks(remote: &dyn Remote, observer: &dyn Observer) -> Result<()> {
+    let (mut pause, mut before) = (PAUSE_MIN, usize::MAX);
     loop {
         let tasks = remote.unfinished_tasks()?;
         if tasks == 0 {
@@ -131,8 +132,9 @@ fn wait_for_tasks(remote: &dyn Remote, observer: &dyn Observer) -> Result<()> {
         if observer.is_stopped() {
             return Err(stopped());
         }
+        pause = if tasks < before { PAUSE_MIN } else { longer(pause) };
+        before = tasks;
         thread::sleep(pause);
-        pause = longer(pause);
     }
 }
 

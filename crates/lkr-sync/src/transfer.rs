@@ -31,6 +31,8 @@ pub(crate) enum Outcome {
     Refused(String),
     /// It was not stored for another reason.
     Failed(String),
+    /// The service may process it, but does not tell. The next listing shows what became of it.
+    Lost(Error),
     /// It is not the file any more that was planned.
     Changed,
 }
@@ -168,7 +170,7 @@ fn outcome_of(error: Error) -> Result<Outcome> {
         ErrorKind::Unavailable | ErrorKind::Stopped => Err(error),
         ErrorKind::Folder => Ok(Outcome::Changed),
         ErrorKind::Refused => Ok(Outcome::Refused(error.reason())),
-        _ => Ok(Outcome::Failed(error.to_string())),
+        _ => Ok(Outcome::Lost(error)),
     }
 }
 
@@ -177,9 +179,7 @@ fn outcome_of_task(state: Result<TaskState>) -> Result<Outcome> {
         Ok(TaskState::Refused(reason)) => Ok(Outcome::Refused(reason)),
         Ok(TaskState::Failed(reason)) => Ok(Outcome::Failed(reason)),
         Ok(TaskState::Done | TaskState::Unfinished) => Ok(Outcome::Done),
-        // The task ended long ago; the next listing shows how.
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Outcome::Done),
         Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
-        Err(error) => Ok(Outcome::Failed(error.to_string())),
+        Err(error) => Ok(Outcome::Lost(error)),
     }
 }

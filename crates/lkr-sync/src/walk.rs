@@ -1,7 +1,9 @@
 //! The files of a folder that are synchronised.
 
 use std::{
-    fs::Metadata,
+    fmt::Display,
+    fs::{File, Metadata},
+    io,
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
 };
@@ -72,7 +74,12 @@ impl Walked {
     fn add(&mut self, root: &Path, entry: &DirEntry, wanted: Wanted<'_>) {
         let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
         if let Some(error) = entry.error() {
-            self.add_ignore_error(relative, error);
+            // Lines that cannot be parsed are left out, as git does.
+            let path = relative.to_string_lossy();
+            self.issues.push(Issue::new(path, IssueKind::IgnoreFile, error.to_string()));
+        }
+        if let Some(error) = ignore_file_error(entry) {
+            self.add_unreadable(relative, &error);
         }
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
         if is_file && has_extension(relative, wanted.extensions) {
@@ -107,16 +114,6 @@ impl Walked {
         self.unsendable.push(path);
     }
 
-    /// Lines that cannot be parsed are left out, as git does. A file that cannot be read may name what must not be sent.
-    fn add_ignore_error(&mut self, folder: &Path, error: &ignore::Error) {
-        if !contains_io(error) {
-            let path = folder.to_string_lossy();
-            self.issues.push(Issue::new(path, IssueKind::IgnoreFile, error.to_string()));
-            return;
-        }
-        self.add_unreadable(folder, error);
-    }
-
     fn add_error(&mut self, root: &Path, error: &ignore::Error) -> Result<()> {
         let path = path_of(error).unwrap_or_else(|| root.to_path_buf());
         let relative = path.strip_prefix(root).unwrap_or(Path::new(""));
@@ -127,7 +124,7 @@ impl Walked {
         Ok(())
     }
 
-    fn add_unreadable(&mut self, relative: &Path, error: &ignore::Error) {
+    fn add_unreadable(&mut self, relative: &Path, error: &impl Display) {
         self.issues.push(Issue::new(relative.to_string_lossy(), IssueKind::Unreadable, error.to_string()));
         // No document can come from below a name that is not UTF-8.
         self.unreadable.extend(path::text(relative));
@@ -156,13 +153,14 @@ fn path_of(error: &ignore::Error) -> Option<PathBuf> {
     }
 }
 
-fn contains_io(error: &ignore::Error) -> bool {
-    match error {
-        ignore::Error::Io(_) => true,
-        ignore::Error::Partial(errors) => errors.iter().any(contains_io),
-        ignore::Error::WithPath { err, .. }
-        | ignore::Error::WithDepth { err, .. }
-        | ignore::Error::WithLineNumber { err, .. } => contains_io(err),
-        _ => false,
+/// Why an ignore file of a folder cannot be read, which the walker does not tell. It may name what must not be sent.
+fn ignore_file_error(entry: &DirEntry) -> Option<io::Error> {
+    if !entry.file_type().is_some_and(|kind| kind.is_dir()) {
+        return None;
     }
+    [".gitignore", IGNORE_FILE].into_iter().find_map(|name| {
+        let error = File::open(entry.path().join(name)).err()?;
+        let message = format!("{name}: {error}");
+        (error.kind() != io::ErrorKind::NotFound).then(|| io::Error::new(error.kind(), message))
+    })
 }

@@ -1,6 +1,7 @@
 //! Threads that work on numbered items, a bounded number of them at a time.
 
 use std::{
+    panic,
     sync::{
         Condvar, Mutex, MutexGuard, PoisonError,
         mpsc::{self, Receiver},
@@ -86,8 +87,8 @@ pub(crate) fn run<R: Send, T>(
     let (sender, receiver) = mpsc::channel();
     let work = &work;
     thread::scope(|scope| {
-        let _stop = StopOnDrop(window);
-        for _ in 0..threads.clamp(1, window.items.max(1)) {
+        let stop = StopOnDrop(window);
+        let spawn = |_| {
             let sender = sender.clone();
             scope.spawn(move || {
                 while let Some(item) = window.take() {
@@ -95,10 +96,17 @@ pub(crate) fn run<R: Send, T>(
                         return;
                     }
                 }
-            });
-        }
+            })
+        };
+        let spawned: Vec<_> = (0..threads.clamp(1, window.items.max(1))).map(spawn).collect();
         drop(sender);
-        coordinate(&receiver)
+        let result = coordinate(&receiver);
+        drop(stop);
+        for thread in spawned {
+            // A panic of a thread is a panic of the caller, as if it had done the work itself.
+            thread.join().unwrap_or_else(|cause| panic::resume_unwind(cause));
+        }
+        result
     })
 }
 

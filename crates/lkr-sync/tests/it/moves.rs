@@ -60,7 +60,7 @@ fn file_is_sent_if_the_service_refuses_to_move_its_document() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn files_of_unique_content_keep_their_documents_wherever_they_move(

@@ -216,6 +216,18 @@ fn run_after_an_interrupted_one_waits_for_its_tasks() {
 }
 
 #[test]
+fn task_that_the_service_does_not_tell_about_ends_before_the_run() {
+    for kind in [ErrorKind::NotFound, ErrorKind::Other] {
+        let bench = Bench::new(&[("a.txt", "one")]);
+        bench.service.inner().delay = 5;
+        bench.service.restart_client(BTreeMap::from([(2, Fault::Before(kind))]));
+        let report = bench.run();
+        assert!(report.issues.is_empty());
+        assert_eq!((bench.stored().len(), bench.service.uploads()), (1, 1));
+    }
+}
+
+#[test]
 fn unfinished_tasks_are_bounded_by_the_window() {
     let names: Vec<String> = (0..30).map(|index| format!("{index}.txt")).collect();
     let files: Vec<_> = names.iter().map(|name| (name.as_str(), name.as_str())).collect();
@@ -256,7 +268,9 @@ fn ten_thousand_unchanged_files_are_not_read() {
 #[test]
 fn lost_state_costs_reading_and_no_upload() {
     let bench = Bench::new(&[("a.txt", "one"), ("b.txt", "two")]);
-    ["a.txt", "b.txt"].map(|path| age(&bench.path(path)));
+    for path in ["a.txt", "b.txt"] {
+        age(&bench.path(path));
+    }
     bench.run();
     assert_eq!(bench.plan().hashed, 0);
     fs::remove_file(state_file(&bench)).unwrap();
