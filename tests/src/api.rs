@@ -141,9 +141,20 @@ impl Server {
     /// All items of a listing.
     #[must_use]
     pub fn list_all(&self, path: &str) -> Vec<Value> {
+        self.list_all_as(path, None)
+    }
+
+    /// All items of a listing that the holder of a token sees.
+    ///
+    /// # Panics
+    /// If the response has no items.
+    #[must_use]
+    pub fn list_all_as(&self, path: &str, token: Option<&str>) -> Vec<Value> {
         let (mut items, mut after) = (Vec::new(), String::new());
+        let mark = if path.contains('?') { '&' } else { '?' };
         loop {
-            let page = self.get(&format!("{path}?limit=100{after}")).data().clone();
+            let path = format!("{path}{mark}limit=100{after}");
+            let page = self.call("GET", &path, None, token).data().clone();
             items.extend(page["items"].as_array().expect("items").iter().cloned());
             match page["next_offset"].as_str() {
                 Some(next) => after = format!("&offset={next}"),

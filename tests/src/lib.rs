@@ -9,6 +9,7 @@
 
 mod api;
 mod binary;
+mod command_line;
 mod damage;
 mod invariants;
 mod load;
@@ -23,6 +24,7 @@ mod watched_documents;
 mod webhook_receiver;
 
 pub use binary::{cli_binary, server_binary, workspace};
+pub use command_line::{CommandLine, printed};
 pub use damage::damage_graphs;
 pub use invariants::{ByLayer, assert_consistent, assert_garbage_collected, open_store, stored};
 pub use load::{DocumentVersion, LedgerEntry, Load, Rewrite, RewriteKind, Termination};

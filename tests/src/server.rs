@@ -92,6 +92,12 @@ impl Server {
         Self::start_in(None, &[])
     }
 
+    /// Its base URL.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     /// Sets a variable of the environment for the next start.
     pub fn set(&mut self, key: &str, value: &str) {
         self.environment.retain(|(known, _)| known != key);

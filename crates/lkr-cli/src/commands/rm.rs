@@ -117,7 +117,7 @@ fn delete_where(args: &Args, client: &Client, output: &Output, condition: &Value
     wait.finish_and_clear();
     match task?.outcome() {
         Ok(result) => {
-            let deleted = result.get("deleted").and_then(Value::as_u64).unwrap_or_default();
+            let deleted = result.pointer("/deleted/l1").and_then(Value::as_u64).unwrap_or_default();
             if output.is_for_people() {
                 output.line(&format!("deleted {}", plural(deleted, "document")))?;
             } else {

@@ -188,11 +188,11 @@ fn act(action: &Action, client: &Client, output: &Output) -> Result<Exit> {
             let mut body = change.body();
             body.insert("space".to_owned(), json!(name));
             let created = client.post("/spaces", &Value::Object(body))?.data;
-            changed(output, &created, name, "created")?;
+            changed(output, &created, name, &format!("created {name}"))?;
         }
         Action::Set { name, change, .. } => {
             let answer = client.patch(&path(name), &Value::Object(change.body()))?.data;
-            changed(output, &answer, name, "changed")?;
+            changed(output, &answer, name, &format!("changed {name}"))?;
         }
         Action::Rm { name, documents, yes, .. } => return remove(client, output, name, *documents, *yes),
         Action::Members { name, .. } => {
@@ -209,16 +209,16 @@ fn act(action: &Action, client: &Client, output: &Output) -> Result<Exit> {
                 None,
             )?;
         }
-        Action::Grant { name, member, role, .. } => {
-            let member = member_name(member);
+        Action::Grant { name, member: plain, role, .. } => {
+            let member = member_name(plain);
             let path = format!("{}/members/{}", path(name), segment(&member));
             let answer = client.put(&path, &json!({"role": role}))?.data;
-            changed(output, &answer, &member, &format!("now a {role} of {name}:"))?;
+            changed(output, &answer, &member, &format!("{plain} is a {role} of {name}"))?;
         }
-        Action::Revoke { name, member, .. } => {
-            let member = member_name(member);
+        Action::Revoke { name, member: plain, .. } => {
+            let member = member_name(plain);
             let answer = client.delete(&format!("{}/members/{}", path(name), segment(&member)))?.data;
-            changed(output, &answer, &member, &format!("no longer a member of {name}:"))?;
+            changed(output, &answer, &member, &format!("{plain} is no longer a member of {name}"))?;
         }
     }
     Ok(Exit::Done)
@@ -233,11 +233,11 @@ fn member_name(member: &str) -> String {
     if member.contains(':') { member.to_owned() } else { format!("user:{member}") }
 }
 
-fn changed(output: &Output, answer: &Value, name: &str, what: &str) -> Result<()> {
+fn changed(output: &Output, answer: &Value, name: &str, sentence: &str) -> Result<()> {
     match output.style {
         Style::Json => output.json(answer),
         Style::Names => output.line(name),
-        Style::People => output.line(&format!("{what} {name}")),
+        Style::People => output.line(sentence),
     }
 }
 
@@ -260,7 +260,7 @@ fn remove(client: &Client, output: &Output, name: &str, documents: bool, yes: bo
             return Ok(Exit::Partly);
         }
     }
-    changed(output, &answer, name, "deleted")?;
+    changed(output, &answer, name, &format!("deleted {name}"))?;
     Ok(Exit::Done)
 }
 

@@ -22,7 +22,9 @@ pub(super) fn plan(output: &Output, plan: &Plan) -> Result<Exit> {
         output.json(&serde_json::to_value(plan)?)?;
         return Ok(exit(&plan.issues));
     }
-    for upload in &plan.uploads {
+    let mut uploads: Vec<_> = plan.uploads.iter().collect();
+    uploads.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    for upload in uploads {
         let sign = if upload.replaces { "changed" } else { "new" };
         line(output, sign, &upload.path, "")?;
     }

@@ -17,7 +17,7 @@ impl Bar {
     /// A bar over `total` items of this name, such as `files`.
     pub(crate) fn new(output: &Output, total: u64, noun: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total), target(output));
-        let template = format!("{{bar:24}} {{pos}} of {{len}} {noun}, {{per_sec}}, {{msg}}");
+        let template = format!("{{bar:24}} {{pos}} of {{len}} {noun}, {{msg}}");
         if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style.progress_chars("=> "));
         }
@@ -27,7 +27,9 @@ impl Bar {
     /// Sets how many items are done, and the time left if it is known.
     pub(crate) fn update(&self, done: u64, left: Option<Duration>) {
         self.0.set_position(done);
-        self.0.set_message(left.map_or_else(|| "…".to_owned(), |left| format!("{} left", short(left))));
+        let rate = done as f64 / self.0.elapsed().as_secs_f64().max(1e-3);
+        let left = left.map_or_else(String::new, |left| format!(", {} left", short(left)));
+        self.0.set_message(format!("{rate:.1}/s{left}"));
     }
 
     /// Sets how many items there are.

@@ -9,7 +9,7 @@ use crate::exit::usage;
 /// Asks a question whose answer is yes or no. Without a terminal nobody can answer: then `flag` is needed.
 pub(crate) fn confirm(question: &str, flag: &str) -> Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(usage(format!("{question} Nobody can answer here: pass {flag}")));
+        return Err(usage(format!("'{question}' cannot be asked without a terminal; pass {flag}")));
     }
     let mut err = io::stderr();
     write!(err, "{question} [y/N] ")?;

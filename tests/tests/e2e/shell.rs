@@ -1,0 +1,202 @@
+//! What a person does on the command line, on a server and on a folder.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use lkr_tests::{ADMIN_PASSWORD, CommandLine, Server, free_port, printed};
+use serde_json::json;
+
+const TIDES: &str =
+    "# Tides\n\nThe moon pulls the sea twice a day.\n\n## Springs\n\nAt full moon the sun helps.\n";
+
+fn with_notes(lkr: &CommandLine) {
+    fs::create_dir_all(lkr.path("notes/old")).unwrap();
+    fs::write(lkr.path("notes/tides.md"), TIDES).unwrap();
+    fs::write(lkr.path("notes/old/cats.txt"), "Cats purr. Cats sleep all day.\n").unwrap();
+}
+
+/// The commands that work alike on a server and on a folder, which `target` names.
+fn use_documents(lkr: &CommandLine, target: &[&'static str]) {
+    let with = |arguments: &[&'static str]| [arguments, target].concat();
+    with_notes(lkr);
+    let added = lkr.print(&with(&["add", "notes"]));
+    assert!(added.starts_with("2 documents added, 3 chunks in "), "{added}");
+
+    let found = lkr.print(&with(&["search", "moon", "sea"]));
+    assert!(found.contains("1. tides") && found.contains("The moon pulls the sea"), "{found}");
+    let found = lkr.json(&with(&["search", "cats", "-n", "1"]));
+    assert_eq!(found[0]["results"][0]["source"], "notes:old/cats.txt", "{found:?}");
+    let answer = lkr.print(&with(&["ask", "who purrs?"]));
+    assert!(answer.contains("Cats purr.") && answer.contains("[1] cats"), "{answer}");
+    let context = lkr.print(&with(&["context", "full moon", "--max-tokens", "60"]));
+    assert!(context.contains("[1]") && context.contains("full moon"), "{context}");
+
+    let listed = lkr.print(&with(&["ls"]));
+    assert!(listed.starts_with("DOCUMENT") && listed.lines().count() == 3, "{listed}");
+    let ids = lkr.print(&with(&["ls", "--quiet", "ti"]));
+    let id = ids.trim();
+    assert_eq!(id.len(), 32, "{ids}");
+    let shown = lkr.print(&with(&["get", "notes:tides.md"]));
+    assert!(shown.starts_with("tides\n") && shown.contains(id) && shown.contains("Springs"), "{shown}");
+    assert_eq!(lkr.print(&[&["get", id, "--text"], target].concat()), TIDES);
+    assert_eq!(lkr.json(&[&["get", id, "--chunks"], target].concat()).len(), 2);
+    let saved = lkr.print(&[&["get", id, "--file"], target].concat());
+    assert_eq!(
+        (saved.trim(), fs::read_to_string(lkr.path("tides.md")).unwrap().as_str()),
+        ("tides.md", TIDES)
+    );
+    let again = lkr.run(&[&["get", id, "--file"], target].concat());
+    assert!(!again.status.success(), "a file was overwritten");
+    assert_eq!(lkr.print(&[&["get", id, "--file", "-o", "-"], target].concat()), TIDES);
+
+    let tasks = lkr.json(&with(&["tasks"]));
+    assert!(tasks.len() == 2 && tasks.iter().all(|task| task["status"] == "done"), "{tasks:?}");
+    let counted = lkr.print(&with(&["rm", "--where", r#"{"field": "title", "eq": "cats"}"#, "--dry-run"]));
+    assert_eq!(counted, "1 document would be deleted\n");
+    let deleted = lkr.print(&with(&["rm", "--where", r#"{"field": "title", "eq": "cats"}"#, "--yes"]));
+    assert_eq!(deleted, "deleted 1 document\n");
+    assert_eq!(lkr.print(&[&["rm", "--yes", id], target].concat()), format!("deleted {id}\n"));
+    assert_eq!(lkr.json(&with(&["ls"])).len(), 0);
+}
+
+#[test]
+fn documents_are_added_found_and_deleted_on_a_server() {
+    let server = Server::start();
+    use_documents(&CommandLine::on(&server), &[]);
+}
+
+#[test]
+fn documents_are_added_found_and_deleted_in_a_folder_without_a_server() {
+    let lkr = CommandLine::alone();
+    let missing = lkr.run(&["search", "x", "--data-dir", "kb"]);
+    assert_eq!(missing.status.code(), Some(2), "{}", printed(&missing));
+    assert!(printed(&missing).contains("kb contains no knowledge base"), "{}", printed(&missing));
+    use_documents(&lkr, &["--data-dir", "kb"]);
+    let created = lkr.print(&["spaces", "create", "sea", "--data-dir", "kb"]);
+    assert_eq!(created, "created sea\n");
+    assert!(lkr.print(&["status", "--data-dir", "kb"]).contains("account    admin (admin)"));
+}
+
+#[test]
+fn login_keeps_a_private_key_and_logout_deletes_it() {
+    let server = Server::start();
+    let lkr = CommandLine::alone();
+    let login = lkr.run_with_input(&["login", &server.url()], &format!("{ADMIN_PASSWORD}\n"));
+    assert!(login.status.success(), "{}", printed(&login));
+    let file = lkr.path("config/lkr/logins.toml");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!fs::read_to_string(&file).unwrap().contains(ADMIN_PASSWORD));
+    assert!(lkr.print(&["status"]).contains("account    admin (admin)"));
+    let keys = lkr.json(&["keys"]);
+    assert!(keys.len() == 1 && keys[0]["name"].as_str().unwrap().starts_with("lkr login on "), "{keys:?}");
+    let logout = lkr.run(&["logout"]);
+    assert!(logout.status.success(), "{}", printed(&logout));
+    assert!(CommandLine::on(&server).json(&["keys"]).is_empty());
+    assert!(!fs::read_to_string(file).unwrap().contains("lkr_"));
+    assert_eq!(lkr.run(&["logout"]).status.code(), Some(2));
+}
+
+#[test]
+fn login_sets_a_new_password_if_the_account_must_have_one() {
+    let server = Server::start_with(&[]);
+    let first = fs::read_to_string(server.data_dir().join("initial-admin-password")).unwrap();
+    let lkr = CommandLine::alone();
+    let input = format!("{}\nmy own long password\n", first.trim());
+    let login = lkr.run_with_input(&["login", &server.url()], &input);
+    assert!(login.status.success(), "{}", printed(&login));
+    let body = json!({"username": "admin", "password": "my own long password"});
+    assert_eq!(server.post("/auth/login", &body).status, 200);
+    assert_eq!(lkr.print(&["ls", "-q"]), "");
+}
+
+#[test]
+fn spaces_groups_users_and_keys_are_managed() {
+    let server = Server::start();
+    let admin = CommandLine::on(&server);
+    let created = admin.run_with_input(&["users", "create", "eva", "--keep-password"], "password of eva\n");
+    assert_eq!(printed(&created), "created eva\n");
+    assert_eq!(admin.print(&["spaces", "create", "sea", "--title", "The sea"]), "created sea\n");
+    assert_eq!(admin.print(&["groups", "create", "crew"]), "created crew\n");
+    assert_eq!(admin.print(&["groups", "add", "crew", "eva"]), "eva is in crew\n");
+    assert_eq!(
+        admin.print(&["spaces", "grant", "sea", "group:crew", "writer"]),
+        "group:crew is a writer of sea\n"
+    );
+    assert_eq!(admin.print(&["spaces", "members", "sea", "-q"]), "group:crew\n");
+
+    let body = json!({"username": "eva", "password": "password of eva"});
+    let session = server.post("/auth/login", &body).data().clone();
+    let eva = CommandLine::with_token(&server, session["access_token"].as_str().unwrap());
+    let key =
+        eva.print(&["keys", "create", "reading", "--space", "sea", "--read-only", "--expires-in", "1d"]);
+    assert!(key.starts_with("lkr_"), "{key}");
+    let sea = eva.json(&["spaces"]);
+    let roles: Vec<_> = sea.iter().map(|space| (&space["space"], &space["your_role"])).collect();
+    assert_eq!(roles, [(&json!("default"), &json!("writer")), (&json!("sea"), &json!("writer"))]);
+    let text = eva.run_with_input(&["add", "-", "--space", "sea", "--source", "note"], TIDES);
+    assert!(text.status.success(), "{}", printed(&text));
+
+    let reader = CommandLine::with_token(&server, key.trim());
+    assert_eq!(reader.json(&["search", "moon"])[0]["results"][0]["source"], "note");
+    let refused = reader.run_with_input(&["add", "-", "--space", "sea"], "text");
+    assert_eq!(refused.status.code(), Some(3), "{}", printed(&refused));
+
+    assert_eq!(admin.print(&["groups", "remove", "crew", "eva"]), "eva is no longer in crew\n");
+    let hidden = reader.run(&["search", "moon", "--space", "sea"]);
+    assert_eq!(hidden.status.code(), Some(4), "{}", printed(&hidden));
+    assert_eq!(admin.print(&["users", "set", "eva", "--disable"]), "changed eva\n");
+    assert_eq!(eva.run(&["keys"]).status.code(), Some(3));
+    assert_eq!(admin.print(&["spaces", "rm", "sea", "--documents", "--yes"]), "deleted sea\n");
+    assert_eq!(admin.print(&["users", "rm", "eva", "--yes"]), "deleted eva\n");
+    assert_eq!(admin.print(&["spaces", "-q"]), "default\n");
+}
+
+#[test]
+fn exit_code_tells_what_went_wrong_and_the_error_what_to_do() {
+    let server = Server::start();
+    let lkr = CommandLine::on(&server);
+    let nobody = CommandLine::alone();
+    let unreachable = format!("http://127.0.0.1:{}", free_port());
+    with_notes(&lkr);
+    fs::write(lkr.path("notes/bad.pdf"), "%PDF-1.4 no").unwrap();
+    let exit = |lkr: &CommandLine, arguments: &[&str], code: i32, part: &str| {
+        let output = lkr.run(arguments);
+        let shown = printed(&output);
+        assert!(output.status.code() == Some(code) && shown.contains(part), "{arguments:?}: {output:?}");
+    };
+    exit(&lkr, &["search"], 2, "QUERY");
+    exit(&lkr, &["rm", "x"], 2, "--yes");
+    exit(&lkr, &["search", "x", "--where", "{"], 2, "--where");
+    exit(&nobody, &["ls", "--server", &server.url(), "--token", "no"], 3, "lkr login");
+    exit(&nobody, &["add", "x", "--server", &server.url()], 1, "x is no file");
+    exit(&lkr, &["get", "no such source"], 4, "no such source");
+    exit(&lkr, &["rm", "--yes", &"0".repeat(32)], 4, "no document");
+    exit(&lkr, &["add", "notes"], 5, "bad.pdf cannot be read");
+    exit(&nobody, &["ls", "--server", &unreachable], 6, "lkr serve");
+}
+
+#[test]
+fn output_in_a_pipe_has_no_escape_codes() {
+    let server = Server::start();
+    let lkr = CommandLine::on(&server);
+    with_notes(&lkr);
+    for arguments in [&["add", "notes"][..], &["search", "moon"], &["ls"], &["tasks"], &["--help"]] {
+        let shown = printed(&lkr.run(arguments));
+        assert!(!shown.contains('\x1b'), "{arguments:?}: {shown:?}");
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_name_every_command() {
+    let lkr = CommandLine::alone();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = lkr.print(&["completions", shell]);
+        for name in ["sync", "search", "spaces", "data-dir", "require-login-for-reads"] {
+            assert!(script.contains(name), "{shell}: {name}");
+        }
+    }
+    let man = lkr.print(&["man", "--out", "man"]);
+    assert!(man.is_empty());
+    for page in ["lkr.1", "lkr-sync.1", "lkr-serve.1", "lkr-spaces-grant.1"] {
+        assert!(lkr.path("man").join(page).is_file(), "{page}");
+    }
+}
