@@ -71,11 +71,24 @@ fn remove_file(path: &Path) -> Result<()> {
 
 /// Where cargo puts the executables of a profile.
 pub(crate) fn target_dir(profile: &str) -> Result<PathBuf> {
-    let target = match env::var_os("CARGO_TARGET_DIR") {
-        Some(dir) => std::path::absolute(dir)?,
-        None => root()?.join("target"),
-    };
-    Ok(target.join(if profile == "dev" || profile == "test" { "debug" } else { profile }))
+    Ok(target_root()?.join(profile_dir(profile)))
+}
+
+/// Where cargo puts the executables of a profile for a target that it is told to build for.
+pub(crate) fn target_dir_of(target: &str, profile: &str) -> Result<PathBuf> {
+    Ok(target_root()?.join(target).join(profile_dir(profile)))
+}
+
+fn target_root() -> Result<PathBuf> {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) => Ok(std::path::absolute(dir)?),
+        None => Ok(root()?.join("target")),
+    }
+}
+
+/// The name of the folder of a profile.
+fn profile_dir(profile: &str) -> &str {
+    if profile == "dev" || profile == "test" { "debug" } else { profile }
 }
 
 /// The default root of `cargo install`.

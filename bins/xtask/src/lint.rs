@@ -1,29 +1,16 @@
-//! Lints: formatting, clippy, documentation, dependencies, licences.
+//! Lints: formatting, clippy, documentation, the book, dependencies, licences.
 
-use std::{
-    collections::BTreeSet,
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{cargo, direction, entries, root, run};
+use crate::{book, cargo, cargo_tool::Tool, direction, entries, root, run};
 
 /// The checker of licences and sources.
 const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", arguments: &["--no-default-features"] };
 
 /// The checker of dependencies that a crate declares and does not use.
 const MACHETE: Tool = Tool { name: "cargo-machete", version: "0.9.2", arguments: &[] };
-
-/// A program of the registry, installed below `target/tools`.
-struct Tool {
-    name: &'static str,
-    version: &'static str,
-    /// Further arguments of `cargo install`.
-    arguments: &'static [&'static str],
-}
 
 pub(crate) fn run_lints() -> Result<()> {
     run(cargo(&["fmt", "--all", "--check"])?)?;
@@ -35,12 +22,13 @@ pub(crate) fn run_lints() -> Result<()> {
     let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     doc.env("RUSTDOCFLAGS", "--deny warnings");
     run(doc)?;
+    book::check()?;
     deny()
 }
 
 /// Checks licences and sources.
 fn deny() -> Result<()> {
-    let Some(binary) = or_skip("licences and sources", DENY.binary())? else { return Ok(()) };
+    let Some(binary) = DENY.binary_or_skip("licences and sources")? else { return Ok(()) };
     let mut deny = Command::new(binary);
     deny.args(["check", "--hide-inclusion-graph", "bans", "licenses", "sources"]).current_dir(root()?);
     run(deny)
@@ -48,7 +36,7 @@ fn deny() -> Result<()> {
 
 /// Fails if a crate declares a dependency that it does not use.
 fn machete() -> Result<()> {
-    let Some(binary) = or_skip("unused dependencies", MACHETE.binary())? else { return Ok(()) };
+    let Some(binary) = MACHETE.binary_or_skip("unused dependencies")? else { return Ok(()) };
     let mut machete = Command::new(binary);
     machete.args(["bins", "crates", "tests", "fuzz"]).current_dir(root()?);
     run(machete)
@@ -108,32 +96,6 @@ fn manifests() -> Result<Vec<PathBuf>> {
     manifests.retain(|manifest| manifest.is_file());
     manifests.sort();
     Ok(manifests)
-}
-
-/// A tool that cannot be installed is a visible skip, and a failure in CI.
-fn or_skip(what: &str, tool: Result<PathBuf>) -> Result<Option<PathBuf>> {
-    match tool {
-        Ok(binary) => Ok(Some(binary)),
-        Err(error) if env::var_os("CI").is_none() => {
-            eprintln!("skipped: {what}: {error:#}");
-            Ok(None)
-        }
-        Err(error) => Err(error.context(format!("cannot check {what}"))),
-    }
-}
-
-impl Tool {
-    /// The program, installed once without optimisation.
-    fn binary(&self) -> Result<PathBuf> {
-        let tools = root()?.join("target/tools");
-        let binary = tools.join("bin").join(Path::new(self.name));
-        if !binary.is_file() {
-            let mut install = cargo(&["install", self.name, "--version", self.version, "--quiet"])?;
-            install.args(["--locked", "--debug"]).args(self.arguments).arg("--root").arg(&tools);
-            run(install)?;
-        }
-        Ok(binary)
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! - `serve` builds the server, fetches the embedding model and starts it.
 //! - `test` installs what the tests need and runs them; `lint` checks form, structure and dependencies.
-//! - `build` and `install` build the executable under both of its names.
+//! - `build` and `install` build the executable under both of its names; `release` packs archives of it.
+//! - `book` builds the documentation as a book and checks its links.
 //! - `files` scores the parsers on a folder of files with references.
 //! - `fuzz` runs each fuzz target for a minute; `crash` kills a loaded server many times.
 //! - `clients` tries the server with real clients of other projects.
@@ -10,7 +11,9 @@
 
 #![expect(clippy::print_stderr, reason = "a person reads what the automation does")]
 
+mod book;
 mod breaks;
+mod cargo_tool;
 mod clients;
 mod direction;
 mod docs;
@@ -21,6 +24,7 @@ mod fuzz;
 mod imports;
 mod lint;
 mod model;
+mod release;
 mod tools;
 
 use std::{
@@ -34,9 +38,10 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | \
-                     build [--profile PROFILE] | install [ROOT] | model [FOLDER THAT HOLDS IT] | files [FOLDER] | \
-                     fuzz [SECONDS] [TARGET] | crash [KILLS] | breaks [NAME] | clients [NAME…]";
+const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | book | \
+                     build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
+                     model [FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
+                     breaks [NAME] | clients [NAME…]";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -47,7 +52,9 @@ fn main() -> Result<()> {
         Some("test") => test(&rest),
         Some("build") => executable::build(&rest),
         Some("install") => executable::install(&rest),
+        Some("release") => release::pack(&rest),
         Some("lint") => lint::run_lints(),
+        Some("book") => book::build(),
         Some("model") => model::ensure(&model_dir()?, rest.first().map(Path::new)),
         Some("files") => files::score(rest.first().map(Path::new)),
         Some("fuzz") => fuzz::fuzz(&rest),

@@ -3,9 +3,11 @@
 mod effective;
 mod keys;
 mod load;
+mod reference;
 mod show;
 mod values;
 
 pub use effective::{Config, LogFormat, ProcessRole, StateBackend, VectorsBackend};
 pub use load::{ConfigSources, LoadedConfig, command, load};
+pub use reference::{KeyDefault, KeyReference, reference};
 pub use show::show;

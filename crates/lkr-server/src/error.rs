@@ -33,20 +33,80 @@ pub enum ErrorCode {
     Internal,
 }
 
-/// A row of the table: the code, its public number, its name and its usual HTTP status.
-type ErrorCodeRow = (ErrorCode, u32, &'static str, StatusCode);
+/// A row of the table: the code, its public number, its name, its usual HTTP status, and when it is answered.
+type ErrorCodeRow = (ErrorCode, u32, &'static str, StatusCode, &'static str);
 
 const TABLE: [ErrorCodeRow; 10] = [
-    (ErrorCode::Invalid, 1001, "invalid_request", StatusCode::BAD_REQUEST),
-    (ErrorCode::Conflict, 1003, "conflict", StatusCode::CONFLICT),
-    (ErrorCode::NotFound, 1004, "not_found", StatusCode::NOT_FOUND),
-    (ErrorCode::Unauthenticated, 1005, "unauthenticated", StatusCode::UNAUTHORIZED),
-    (ErrorCode::Forbidden, 1006, "forbidden", StatusCode::FORBIDDEN),
-    (ErrorCode::RegisterDisabled, 1007, "register_disabled", StatusCode::FORBIDDEN),
-    (ErrorCode::PasswordChangeRequired, 1008, "password_change_required", StatusCode::FORBIDDEN),
-    (ErrorCode::RateLimited, 1009, "rate_limited", StatusCode::TOO_MANY_REQUESTS),
-    (ErrorCode::Overloaded, 1010, "overloaded", StatusCode::SERVICE_UNAVAILABLE),
-    (ErrorCode::Internal, 2000, "internal", StatusCode::INTERNAL_SERVER_ERROR),
+    (
+        ErrorCode::Invalid,
+        1001,
+        "invalid_request",
+        StatusCode::BAD_REQUEST,
+        "The request is malformed, or a value in it is not allowed. The message names the value.",
+    ),
+    (
+        ErrorCode::Conflict,
+        1003,
+        "conflict",
+        StatusCode::CONFLICT,
+        "The current state does not allow the operation: a name is taken, a task has ended, another change came first.",
+    ),
+    (
+        ErrorCode::NotFound,
+        1004,
+        "not_found",
+        StatusCode::NOT_FOUND,
+        "The object does not exist, or the caller may not read it.",
+    ),
+    (
+        ErrorCode::Unauthenticated,
+        1005,
+        "unauthenticated",
+        StatusCode::UNAUTHORIZED,
+        "The credential is missing, malformed, unknown, expired or revoked.",
+    ),
+    (
+        ErrorCode::Forbidden,
+        1006,
+        "forbidden",
+        StatusCode::FORBIDDEN,
+        "The account lacks the right, or its API key is restricted.",
+    ),
+    (
+        ErrorCode::RegisterDisabled,
+        1007,
+        "register_disabled",
+        StatusCode::FORBIDDEN,
+        "The configuration does not let people register.",
+    ),
+    (
+        ErrorCode::PasswordChangeRequired,
+        1008,
+        "password_change_required",
+        StatusCode::FORBIDDEN,
+        "The account must change its password before anything else.",
+    ),
+    (
+        ErrorCode::RateLimited,
+        1009,
+        "rate_limited",
+        StatusCode::TOO_MANY_REQUESTS,
+        "There were too many failed logins. Retry-After says how many seconds to wait.",
+    ),
+    (
+        ErrorCode::Overloaded,
+        1010,
+        "overloaded",
+        StatusCode::SERVICE_UNAVAILABLE,
+        "The service has too much work or is stopping, or a store is unavailable. Retry-After says how many seconds to wait.",
+    ),
+    (
+        ErrorCode::Internal,
+        2000,
+        "internal",
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "The operation failed. The log has the reason with the id of the request.",
+    ),
 ];
 
 /// The codes of failed tasks.
@@ -62,12 +122,12 @@ impl From<lkr::FailureReason> for ErrorCode {
 
 impl ErrorCode {
     fn row(self) -> ErrorCodeRow {
-        let internal = (Self::Internal, 2000, "internal", StatusCode::INTERNAL_SERVER_ERROR);
+        let internal = (Self::Internal, 2000, "internal", StatusCode::INTERNAL_SERVER_ERROR, "");
         TABLE.into_iter().find(|(code, ..)| *code == self).unwrap_or(internal)
     }
 
     /// All codes, by number.
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
+    pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|row| row.0)
     }
 
@@ -87,6 +147,12 @@ impl ErrorCode {
     #[must_use]
     pub fn status(self) -> StatusCode {
         self.row().3
+    }
+
+    /// When the code is answered, as the documentation says it.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        self.row().4
     }
 }
 

@@ -75,3 +75,8 @@ pub mod ports {
     pub use lkr_vectors::{self as vectors, VectorStore};
     pub use object_store::{self, ObjectStore};
 }
+
+/// The programs of docs/embedding.md, which are compiled and run as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct EmbeddingPage;

@@ -6,6 +6,10 @@ use ipnet::IpNet;
 use lkr::ports::Precision;
 use lkr_outgoing::Policy;
 
+/// The keys that need something that this build does not have. [`Config::check_built_in`] refuses them.
+pub(super) const NOT_BUILT_IN: [&str; 6] =
+    ["vectors", "qdrant_url", "qdrant_api_key", "state", "redis_url", "role"];
+
 /// The effective configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {

@@ -22,6 +22,7 @@ mod openapi;
 mod openapi_examples;
 mod operations;
 mod reembed;
+mod reference;
 mod replacements;
 mod rerank;
 mod revoked_rights;
