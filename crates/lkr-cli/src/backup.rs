@@ -23,8 +23,6 @@ use crate::{connection::Login, folders::FolderArgs};
 /// that no server has open.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackupArgs {
-    #[command(flatten)]
-    login: Login,
     /// Write the archive to this file, which must not exist.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
@@ -33,6 +31,8 @@ pub(crate) struct BackupArgs {
     /// Include the key that seals stored secrets. Anyone with the archive can then read them.
     #[arg(long)]
     with_secret_key: bool,
+    #[command(flatten)]
+    login: Login,
 }
 
 /// The arguments of `lkr restore`.

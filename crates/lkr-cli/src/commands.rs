@@ -17,5 +17,6 @@ pub(crate) mod users;
 mod documents;
 mod listing;
 pub(crate) mod query;
+mod reference;
 
 pub(crate) use listing::{List, each_item};

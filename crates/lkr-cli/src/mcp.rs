@@ -14,8 +14,6 @@ use crate::{connection::Login, folders::FolderArgs};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    login: Login,
-    #[command(flatten)]
     folders: FolderArgs,
     /// Without a server: use this embedding model instead of LKR_MODEL_DIR or <data-dir>/models/default.
     #[arg(long, value_name = "FOLDER")]
@@ -23,6 +21,8 @@ pub(crate) struct Args {
     /// Without a server: add no documents.
     #[arg(long)]
     read_only: bool,
+    #[command(flatten)]
+    login: Login,
 }
 
 /// Serves until the input ends: what a server offers to the account or API key if one is named, otherwise the knowledge base in

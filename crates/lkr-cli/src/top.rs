@@ -34,14 +34,14 @@ const CLEAR_BELOW: &str = "\x1b[J";
 /// Arguments of `lkr top`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    login: Login,
     /// Measure and refresh after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
     /// Print one frame, without escape codes, and exit.
     #[arg(long)]
     once: bool,
+    #[command(flatten)]
+    login: Login,
 }
 
 /// What a server told at one moment.

@@ -227,7 +227,7 @@ fn set_parsers(server: &Server, parsers: &Value) {
 }
 
 /// A PDF file; each page has a page header, a heading and two lines.
-fn pdf(pages: &[[&str; 3]]) -> Vec<u8> {
+pub(crate) fn pdf(pages: &[[&str; 3]]) -> Vec<u8> {
     let content = |[heading, one, two]: &[&str; 3], number: usize| {
         format!(
             "BT /F 9 Tf 72 800 Td (ACME quarterly, page {number}) Tj ET BT /B 20 Tf 72 700 Td ({heading}) Tj ET \

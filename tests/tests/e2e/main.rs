@@ -8,6 +8,7 @@ mod bad_input;
 mod cancel;
 mod citations;
 mod cli;
+mod docs;
 mod doctor;
 mod evaluation;
 mod fair_ingestion;

@@ -1,42 +1,9 @@
-//! The quick start of README.md, and the same steps one by one.
+//! The first steps with a server, one by one.
 
-use std::{env, fs, path::Path, process::Command};
+use std::fs;
 
 use lkr_tests::Server;
-use serde_json::{Deserializer, Value, json};
-
-#[test]
-fn readme_quick_start_works_as_written() {
-    let is_installed =
-        |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
-    if !is_installed("curl") || !is_installed("python3") {
-        return lkr_test_support::skip("the quick start needs curl and python3");
-    }
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
-    let readme = fs::read_to_string(readme).unwrap();
-    let (_, script) = readme.split_once("```sh\n").expect("a quick start in the README");
-    let (script, _) = script.split_once("```").unwrap();
-    let server = Server::start_without_config();
-    let base_url = format!("http://127.0.0.1:{}", server.port());
-    assert!(script.contains("http://127.0.0.1:8080"), "{script}");
-    let script = script.replace("http://127.0.0.1:8080", &base_url);
-    let output =
-        Command::new("sh").args(["-e", "-c", &script]).current_dir(server.folder()).output().unwrap();
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
-    // It prints the task and the search's response.
-    let responses: Vec<Value> = Deserializer::from_str(&printed)
-        .into_iter()
-        .collect::<Result<_, _>>()
-        .unwrap_or_else(|e| panic!("{e}: {printed}"));
-    let [task, found] = responses.as_slice() else {
-        panic!("expected a task and a search response: {printed}")
-    };
-    assert_eq!(task["data"]["status"], "done", "{task}");
-    let best = &found["data"]["results"][0];
-    assert_eq!(best["title"], "Tides", "{found}");
-    assert!(found["data"]["summary"]["text"].as_str().is_some_and(|text| !text.is_empty()), "{found}");
-}
+use serde_json::json;
 
 #[test]
 fn first_login_password_change_add_and_search_work() {

@@ -26,8 +26,6 @@ const LOGIN_CLIENTS: usize = 4;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    #[command(flatten)]
-    login: Login,
     /// Search with this many clients at once.
     #[arg(long, value_name = "N", default_value_t = 1)]
     searchers: usize,
@@ -36,6 +34,8 @@ pub(super) struct Args {
     max_ratio: Option<f64>,
     /// Use the queries of the collection in this folder, which the server must contain.
     dir: PathBuf,
+    #[command(flatten)]
+    login: Login,
 }
 
 /// The latencies of searches with and without concurrent logins.

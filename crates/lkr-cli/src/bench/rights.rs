@@ -49,8 +49,6 @@ const TASK_ROUTES: [Route; 2] = [
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    #[command(flatten)]
-    login: Login,
     /// Take this many measurements of each class on each route.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     measurements: usize,
@@ -69,6 +67,8 @@ pub(super) struct Args {
     /// Fail if a classifier separates the planted leak worse than this.
     #[arg(long, value_name = "AUC", default_value_t = 0.9)]
     min_control: f64,
+    #[command(flatten)]
+    login: Login,
 }
 
 /// How well a threshold on the response time separates two classes of requests.

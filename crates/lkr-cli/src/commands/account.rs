@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     commands::query::segment,
-    connection::{DEFAULT_SERVER, SavedLogin, SavedLogins},
+    connection::{Login, SavedLogin, SavedLogins},
     exit::usage,
     http::Client,
     terminal::{OutputArgs, field, read_new_password, read_password},
@@ -16,9 +16,9 @@ use crate::{
 /// The arguments of `lkr login`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LoginArgs {
-    /// The address of the server.
-    #[arg(value_name = "URL", default_value = DEFAULT_SERVER)]
-    server: String,
+    /// The address of the server. [default: LKR_URL, else that of the last login, else http://127.0.0.1:8080]
+    #[arg(value_name = "URL")]
+    server: Option<String>,
     /// The account.
     #[arg(long, value_name = "NAME", default_value = "admin")]
     user: String,
@@ -45,7 +45,10 @@ pub(crate) struct LogoutArgs {
 /// Logs in, and keeps an API key of the account for this server.
 pub(crate) fn log_in(args: &LoginArgs) -> Result<ExitCode> {
     let output = args.output.output();
-    let server = server_address(&args.server)?;
+    let server = match &args.server {
+        Some(server) => server_address(server)?,
+        None => Login::default().address()?,
+    };
     let client = Client::new(&server);
     let login = match &args.token {
         Some(token) => {

@@ -6,6 +6,8 @@ use anyhow::{Context, Result};
 use clap::Command;
 use clap_complete::Shell;
 
+use crate::commands::reference::markdown;
+
 /// The arguments of `lkr completions`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "bash:  lkr completions bash > ~/.local/share/bash-completion/completions/lkr\n\
@@ -20,8 +22,11 @@ pub(crate) struct CompletionsArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
     /// Write a page for each command to this folder. [default: print the page of lkr]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "markdown")]
     out: Option<PathBuf>,
+    /// Print the reference of all commands in Markdown.
+    #[arg(long)]
+    markdown: bool,
 }
 
 /// Prints the completions of a command line for a shell.
@@ -34,6 +39,10 @@ pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Resul
 
 /// Prints or writes the manual pages of a command line.
 pub(crate) fn man(args: &ManArgs, command: Command) -> Result<ExitCode> {
+    if args.markdown {
+        std::io::stdout().write_all(markdown(&command).as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let Some(folder) = &args.out else {
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     commands::search::QueryArgs,
+    connection::TargetArgs,
     program::Program,
     terminal::{OutputArgs, Style, field},
 };
@@ -20,6 +21,8 @@ pub(crate) struct Args {
     #[arg(long, short = 't', value_name = "COUNT")]
     max_tokens: Option<u64>,
     #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -28,7 +31,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let output = args.output.output();
     let mut body = args.query.body()?;
     body.extend(args.max_tokens.map(|tokens| ("max_tokens".to_owned(), json!(tokens))));
-    let connection = args.query.target.connect(program)?;
+    let connection = args.target.connect(program)?;
     let found = connection.client.post("/context", &Value::Object(body))?.data;
     connection.close()?;
     for warning in found.get("warnings").and_then(Value::as_array).into_iter().flatten() {

@@ -11,8 +11,6 @@ use crate::{connection::Login, local_kb};
 /// The arguments of `lkr eval`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    pub(super) login: Login,
     /// Evaluate the collection in this folder: queries.jsonl, qrels.tsv or qrels_docs.tsv, and documents.
     pub(super) dir: PathBuf,
     /// Choose the layers that a server searches.
@@ -53,6 +51,8 @@ pub(crate) struct Args {
     /// Write the local results of each query to this file, for `lkr compare`.
     #[arg(long, value_name = "FILE", conflicts_with = "server")]
     pub(super) per_query: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) login: Login,
 }
 
 impl Args {

@@ -35,8 +35,6 @@ pub(crate) struct QueryArgs {
     /// Rank with all layers, or with chunks alone.
     #[arg(long, value_parser = ["layered", "flat"])]
     mode: Option<String>,
-    #[command(flatten)]
-    pub(crate) target: TargetArgs,
 }
 
 /// The arguments of `lkr search` and `lkr ask`.
@@ -53,6 +51,8 @@ pub(crate) struct Args {
     /// With --json: how each layer ranked the results.
     #[arg(long)]
     explain: bool,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
