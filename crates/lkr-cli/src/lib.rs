@@ -9,6 +9,8 @@ mod commands;
 mod compare;
 mod connection;
 mod doctor;
+#[cfg(test)]
+mod documented;
 mod error_line;
 mod eval;
 mod exit;

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    io::{self, ErrorKind::InvalidData},
     path::Path,
     sync::{Mutex, PoisonError},
 };
@@ -164,11 +165,9 @@ fn kind_of(error: &anyhow::Error, scope: Scope) -> ErrorKind {
             _ => ErrorKind::Unavailable,
         };
     }
-    // The file could not be read, or changed while it was sent.
-    let is_of_file = error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::InvalidData)
-    });
-    if is_of_file || error.downcast_ref::<std::io::Error>().is_some() {
+    // The file changed while it was sent, or it cannot be read.
+    let has_changed = matches!(error.downcast_ref(), Some(ureq::Error::Io(io)) if io.kind() == InvalidData);
+    if has_changed || error.downcast_ref::<io::Error>().is_some() {
         return ErrorKind::Other;
     }
     ErrorKind::Unavailable
@@ -207,9 +206,9 @@ mod tests {
         {
             assert_eq!(kind_of(&refusal(code), scope), ErrorKind::Unavailable, "{code}");
         }
-        let changed = ureq::Error::Io(std::io::Error::from(std::io::ErrorKind::InvalidData));
+        let changed = ureq::Error::Io(io::Error::from(InvalidData));
         assert_eq!(kind_of(&changed.into(), Scope::Item), ErrorKind::Other);
-        let refused = ureq::Error::Io(std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
+        let refused = ureq::Error::Io(io::Error::from(io::ErrorKind::ConnectionRefused));
         assert_eq!(kind_of(&refused.into(), Scope::Item), ErrorKind::Unavailable);
     }
 
