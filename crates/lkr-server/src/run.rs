@@ -42,8 +42,11 @@ pub(crate) struct StartOptions {
     /// A credential of this process.
     pub(crate) operator: Option<OperatorToken>,
     /// Called with the addresses once requests are served.
-    pub(crate) on_ready: Option<Box<dyn FnOnce(&[SocketAddr]) + Send>>,
+    pub(crate) on_ready: Option<OnReady>,
 }
+
+/// Receives the addresses that the server listens on.
+pub(crate) type OnReady = Box<dyn FnOnce(&[SocketAddr]) + Send>;
 
 /// Runs the server until `stop` completes.
 ///

@@ -170,8 +170,7 @@ fn blocks(page: &str) -> Vec<&str> {
 }
 
 fn read(path: impl AsRef<Path>) -> String {
-    let path = workspace().join(path);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    fs::read_to_string(workspace().join(path)).unwrap()
 }
 
 fn has(tool: &str) -> bool {

@@ -20,7 +20,7 @@ pub(crate) fn find(client: &Client, named: &str) -> Result<String> {
     }
     let mut ids = Vec::new();
     let query = QueryString::default().with("source", named);
-    each_item(client, "/documents", query, Some(LISTED), &mut |item: Value| {
+    each_item(client, "/documents", &query, Some(LISTED), &mut |item: Value| {
         ids.push(field(&item, "doc_id"));
         Ok(())
     })?;

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     if args.file {
         save_file(client, &output, &path, args.out.as_deref())?;
     } else if args.chunks {
-        chunk_list().print(client, &output, &format!("{path}/chunks"), QueryString::default(), None)?;
+        chunk_list().print(client, &output, &format!("{path}/chunks"), &QueryString::default(), None)?;
     } else if args.text {
         let text = client.get(&format!("{path}/text"))?.data;
         match output.style {

@@ -110,7 +110,7 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
                 columns: &[Column::Fixed("GROUP"), Column::Text("TITLE"), Column::Fixed("CREATED")],
                 row: |group| vec![field(group, "group"), field(group, "title"), date(group, "created_at")],
             };
-            groups.print(client, output, "/groups", none, None).map(drop)
+            groups.print(client, output, "/groups", &none, None).map(drop)
         }
         Some(Action::Create { name, title, .. }) => {
             let answer = client.post("/groups", &json!({"group": name, "title": title}))?.data;
@@ -126,7 +126,7 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
                 columns: &[Column::Fixed("ACCOUNT")],
                 row: |member| vec![field(member, "username")],
             };
-            members.print(client, output, &format!("{}/members", path(name)), none, None).map(drop)
+            members.print(client, output, &format!("{}/members", path(name)), &none, None).map(drop)
         }
         Some(Action::Add { name, username, .. }) => {
             let answer = client.put(&member(name, username), &json!({}))?.data;

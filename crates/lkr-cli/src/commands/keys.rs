@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
 
 fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> {
     match action {
-        None => list().print(client, output, "/auth/keys", QueryString::default(), None).map(drop),
+        None => list().print(client, output, "/auth/keys", &QueryString::default(), None).map(drop),
         Some(Action::Create { name, spaces, read_only, expires_in, .. }) => {
             let mut body = json!({"name": name, "expires_in": expires_in});
             if let Some(body) = body.as_object_mut() {

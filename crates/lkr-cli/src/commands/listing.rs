@@ -31,7 +31,7 @@ impl List<'_> {
         client: &Client,
         output: &Output,
         path: &str,
-        query: QueryString,
+        query: &QueryString,
         limit: Option<usize>,
     ) -> Result<usize> {
         let mut table = Table::new(self.columns);
@@ -41,7 +41,7 @@ impl List<'_> {
             match output.style {
                 Style::Json => return output.json(&item),
                 Style::Names => return output.line(&field(&item, self.name)),
-                Style::People => table.row((self.row)(&item)),
+                Style::People => table.row(&(self.row)(&item)),
             }
             in_table += 1;
             if in_table == SHOWN_TOGETHER {
@@ -61,7 +61,7 @@ impl List<'_> {
 pub(crate) fn each_item(
     client: &Client,
     path: &str,
-    query: QueryString,
+    query: &QueryString,
     limit: Option<usize>,
     take: &mut dyn FnMut(Value) -> Result<()>,
 ) -> Result<()> {

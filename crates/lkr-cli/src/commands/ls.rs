@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
         },
     };
     let connection = args.target.connect(program)?;
-    let count = list.print(&connection.client, &output, "/documents", query, args.limit)?;
+    let count = list.print(&connection.client, &output, "/documents", &query, args.limit)?;
     connection.close()?;
     output.note(&plural(count as u64, "document"))?;
     Ok(ExitCode::SUCCESS)

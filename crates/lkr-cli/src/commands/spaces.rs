@@ -150,7 +150,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
             &connection.client,
             &args.common.output.output(),
             "/spaces",
-            QueryString::default(),
+            &QueryString::default(),
             None,
         )?;
         connection.close()?;
@@ -205,7 +205,7 @@ fn act(action: &Action, client: &Client, output: &Output) -> Result<Exit> {
                 client,
                 output,
                 &format!("{}/members", path(name)),
-                QueryString::default(),
+                &QueryString::default(),
                 None,
             )?;
         }

@@ -102,10 +102,10 @@ fn act(action: &Action, client: &Client, output: &Output, task: &str) -> Result<
             }
         }
         Action::Retry(_) => {
-            print_change(output, &client.post(&format!("{path}/retry"), &json!({}))?.data, task)?
+            print_change(output, &client.post(&format!("{path}/retry"), &json!({}))?.data, task)?;
         }
         Action::Cancel(_) => {
-            print_change(output, &client.post(&format!("{path}/cancel"), &json!({}))?.data, task)?
+            print_change(output, &client.post(&format!("{path}/cancel"), &json!({}))?.data, task)?;
         }
         Action::Rm(_) => print_change(output, &client.delete(&path)?.data, task)?,
     }
@@ -137,7 +137,7 @@ fn list(client: &Client, output: &Output, args: &ListArgs) -> Result<()> {
             ]
         },
     };
-    list.print(client, output, "/documents/tasks", query, Some(args.limit)).map(drop)
+    list.print(client, output, "/documents/tasks", &query, Some(args.limit)).map(drop)
 }
 
 /// The stage of a running task, with the share that is done.

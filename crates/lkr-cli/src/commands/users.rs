@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
 fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<Exit> {
     match action {
         None => {
-            list().print(client, output, "/users", QueryString::default(), None)?;
+            list().print(client, output, "/users", &QueryString::default(), None)?;
         }
         Some(Action::Create { username, role, keep_password, .. }) => {
             let password = read_new_password("Password of the new account")?;

@@ -77,7 +77,7 @@ impl HttpRemote {
     fn unfinished(&self, status: &str) -> anyhow::Result<usize> {
         let query = QueryString::default().with("status", status).with("space", self.space.clone());
         let mut count = 0;
-        each_item(&self.client, "/documents/tasks", query, None, &mut |task| {
+        each_item(&self.client, "/documents/tasks", &query, None, &mut |task| {
             let is_own = field(&task, "created_by") == self.username;
             count += usize::from(is_own && matches!(field(&task, "kind").as_str(), "ingest" | "replace"));
             Ok(())
@@ -94,7 +94,7 @@ impl Remote for HttpRemote {
         ]});
         let query =
             QueryString::default().with("space", self.space.clone()).with("where", condition.to_string());
-        let listed = each_item(&self.client, "/documents", query, None, &mut |item| {
+        let listed = each_item(&self.client, "/documents", &query, None, &mut |item| {
             page(vec![document(&item)]);
             Ok(())
         });

@@ -48,7 +48,7 @@ impl Table {
     }
 
     /// Adds a row with a cell for each column. Control characters and line breaks become spaces.
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
+    pub(crate) fn row(&mut self, cells: &[String]) {
         self.rows.push(cells.iter().map(|cell| on_one_line(cell)).collect());
     }
 
@@ -108,8 +108,8 @@ mod tests {
 
     fn table() -> Table {
         let mut table = Table::new(&[Column::Fixed("ID"), Column::Text("TITLE"), Column::Number("SIZE")]);
-        table.row(vec!["0123".to_owned(), "日本語の長い題名です\n次".to_owned(), "7".to_owned()]);
-        table.row(vec!["4567".to_owned(), "short".to_owned(), "12345".to_owned()]);
+        table.row(&["0123".to_owned(), "日本語の長い題名です\n次".to_owned(), "7".to_owned()]);
+        table.row(&["4567".to_owned(), "short".to_owned(), "12345".to_owned()]);
         table
     }
 
