@@ -20,13 +20,19 @@ use crate::{
     exit::usage,
     http::Client,
     program::Program,
-    terminal::{Bar, Output, OutputArgs},
+    terminal::{Bar, Output, OutputArgs, Style, spinner},
 };
+use inputs::Inputs;
 use item::Item;
 use report::Ended;
 
 /// The arguments of `lkr add`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n\
+                        \x20 lkr add handbook report.pdf --space legal --metadata team=sea\n\
+                        \x20 lkr add https://example.org/page\n\
+                        \x20 pandoc notes.tex -t markdown | lkr add - --source notes.tex --upsert\n\
+                        \x20 lkr add --data-dir kb handbook      # a knowledge base in a folder, without a server")]
 pub(crate) struct Args {
     /// Add files, folders, patterns such as 'docs/**/*.md', http and https addresses of single pages, collections (folders
     /// with docs.jsonl or corpus.jsonl), or a text from the standard input for -.
@@ -38,7 +44,7 @@ pub(crate) struct Args {
     /// The title, for a single document. [default: the name of a file, the first heading of a text]
     #[arg(long)]
     title: Option<String>,
-    /// Where a single document comes from. [default: the path or address]
+    /// Where a single document comes from. [default: file: and the path as it is given, or the address]
     #[arg(long, value_name = "TEXT")]
     source: Option<String>,
     /// Give them this metadata; may be repeated.
@@ -65,7 +71,10 @@ pub(crate) struct Args {
 /// Sends the documents and prints a report. A document that is refused or fails does not stop the others.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let output = args.output.output();
-    let mut items = inputs::read(&args.paths, args.stdin_name.as_deref())?;
+    if args.stdin_name.is_some() && !args.paths.iter().any(|path| path == inputs::STDIN) {
+        return Err(usage("--stdin-name is for the standard input, which is named by -"));
+    }
+    let Inputs { mut items, unread } = inputs::read(&args.paths, args.stdin_name.as_deref())?;
     if args.title.is_some() || args.source.is_some() {
         let [item] = items.as_mut_slice() else {
             return Err(usage("--title and --source are for a single document"));
@@ -80,10 +89,15 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
         waits: !args.no_wait,
     };
     let connection = args.target.log_in_or_create(program)?;
-    let report = send_items(&connection.client, items, &options, &output)?;
+    let mut report = send_items(&connection.client, items, &options, &output)?;
     connection.close()?;
+    for ended in &unread {
+        report.count(ended);
+        print_ended(&output, None, ended)?;
+    }
     if output.is_for_people() && options.waits {
         output.print(&report.to_string())?;
+        report.warnings.iter().try_for_each(|warning| output.warn(warning))?;
     }
     Ok(report.exit().into())
 }
@@ -99,6 +113,7 @@ fn send_items(client: &Client, items: Vec<Item>, options: &Options, output: &Out
     let started = std::time::Instant::now();
     let (total, mut done) = (items.len() as u64, 0);
     let bar = (total > 1 && options.waits).then(|| Bar::new(output, total, "documents"));
+    let wait = (total == 1 && options.waits).then(|| spinner(output, "adding"));
     let report = send::all(client, items, options, |ended| {
         done += 1;
         if let Some(bar) = &bar {
@@ -110,16 +125,19 @@ fn send_items(client: &Client, items: Vec<Item>, options: &Options, output: &Out
     if let Some(bar) = bar {
         bar.finish();
     }
+    if let Some(wait) = wait {
+        wait.finish_and_clear();
+    }
     report
 }
 
 /// Prints what a program reads of a document, and why a document failed.
 fn print_ended(output: &Output, bar: Option<&Bar>, ended: &Ended) -> Result<()> {
-    use crate::terminal::Style;
     if let (Some(reason), true) = (ended.failure(), output.style != Style::Json) {
-        let line = format!("failed {}: {reason}", ended.source);
+        let name = if ended.source.is_empty() { inputs::STDIN } else { &ended.source };
+        let line = format!("{name}: {reason}");
         match bar {
-            Some(bar) => bar.line(&line),
+            Some(bar) => bar.line(&format!("failed: {line}")),
             None => output.warn(&line)?,
         }
     }

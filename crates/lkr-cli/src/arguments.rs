@@ -9,7 +9,7 @@ use crate::exit::usage;
 pub(crate) fn expression(text: &str) -> Result<Value> {
     serde_json::from_str(text)
         .map_err(|error| usage(format!("{error}")))
-        .context("--where is not a JSON expression; see docs/search.md, \"Filter expressions\"")
+        .context("--where is no JSON expression, such as {\"field\": \"title\", \"prefix\": \"T\"}")
 }
 
 /// Metadata that is given as `key=value`.

@@ -4,7 +4,7 @@ mod login;
 mod saved;
 mod target;
 
-pub(crate) use login::Login;
+pub(crate) use login::{Login, server_address};
 pub(crate) use saved::{SavedLogin, SavedLogins};
 pub(crate) use target::TargetArgs;
 

@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Failed = 1,
     /// The arguments are wrong.
     Usage = 2,
-    /// The server refused: no login, no right, or an invalid request.
+    /// The server refused: no login, no right, or a state that does not allow it.
     Refused = 3,
     /// What the command names does not exist.
     NotFound = 4,
@@ -29,21 +29,36 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Arguments that do not fit together, which the parser cannot know.
+/// What the parser of arguments cannot know: they do not fit together, or name what is not there.
 #[derive(Debug)]
-pub(crate) struct UsageError(pub(crate) String);
+struct Mistake {
+    message: String,
+    exit: Exit,
+}
 
-impl fmt::Display for UsageError {
+impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for UsageError {}
+impl std::error::Error for Mistake {}
 
 /// An error of wrong arguments.
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
-    UsageError(message.into()).into()
+    Mistake { message: message.into(), exit: Exit::Usage }.into()
+}
+
+/// An error of a name of nothing.
+pub(crate) fn not_found(message: impl Into<String>) -> anyhow::Error {
+    Mistake { message: message.into(), exit: Exit::NotFound }.into()
+}
+
+/// An error of a missing login.
+pub(crate) fn no_login(address: &str) -> anyhow::Error {
+    let message =
+        format!("this command needs a login: run 'lkr login {address}', or give --token or --password-file");
+    Mistake { message, exit: Exit::Refused }.into()
 }
 
 /// The exit code of an error.
@@ -51,13 +66,14 @@ pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
     if let Some(refusal) = error.downcast_ref::<ApiError>() {
         return match refusal.code {
             Some(1004) => Exit::NotFound,
+            Some(1001) => Exit::Usage,
             Some(1010) | None => Exit::Unreachable,
-            Some(1001 | 1003 | 1005..=1009) => Exit::Refused,
+            Some(1003 | 1005..=1009) => Exit::Refused,
             Some(_) => Exit::Failed,
         };
     }
-    if error.downcast_ref::<UsageError>().is_some() {
-        return Exit::Usage;
+    if let Some(Mistake { exit, .. }) = error.downcast_ref() {
+        return *exit;
     }
     if is_unreachable(error) { Exit::Unreachable } else { Exit::Failed }
 }
@@ -118,7 +134,7 @@ mod tests {
 
     #[test]
     fn exit_code_follows_the_cause() {
-        let cases = [(1004, Exit::NotFound), (1001, Exit::Refused), (1006, Exit::Refused)];
+        let cases = [(1004, Exit::NotFound), (1001, Exit::Usage), (1006, Exit::Refused)];
         for (code, exit) in cases.into_iter().chain([(1010, Exit::Unreachable), (2000, Exit::Failed)]) {
             assert_eq!(exit_of(&refusal(Some(code))), exit, "{code}");
         }
@@ -126,13 +142,15 @@ mod tests {
         let unreachable = Err::<(), _>(anyhow::Error::from(io)).context("GET /").unwrap_err();
         assert_eq!(exit_of(&unreachable), Exit::Unreachable);
         assert_eq!(exit_of(&usage("x").context("y")), Exit::Usage);
+        assert_eq!(exit_of(&not_found("x")), Exit::NotFound);
+        assert_eq!(exit_of(&no_login("http://h")), Exit::Refused);
         assert_eq!(exit_of(&anyhow!("x")), Exit::Failed);
     }
 
     #[test]
     fn reason_is_what_the_server_says() {
         assert_eq!(reason(&refusal(Some(1004))), "no (error 1004)");
-        assert_eq!(reason(&refusal(None)), "GET /: not an lkr server: HTTP 400 without an envelope");
+        assert_eq!(reason(&refusal(None)), "GET /: no lkr server answers there (HTTP 400)");
         assert_eq!(reason(&anyhow!("x").context("y")), "y: x");
     }
 

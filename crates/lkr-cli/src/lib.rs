@@ -47,9 +47,9 @@ pub use program::{LocalServer, Program};
 #[command(
     name = "lkr",
     version,
-    about,
     max_term_width = 100,
-    after_help = "A command works on a server, named by --server, LKR_URL or 'lkr login', or with --data-dir on a folder.\n\
+    after_help = "Begin with: lkr serve (in another terminal), lkr login, lkr add FOLDER, lkr search \"a question\".\n\
+                  A command works on a server, named by --server, LKR_URL or 'lkr login', or with --data-dir on a folder.\n\
                   Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused, 4 not found, 5 done in part, 6 unreachable."
 )]
 struct Cli {
@@ -59,7 +59,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the HTTP service. `lkr serve --help` lists its flags.
+    /// Run the HTTP service.
     #[command(disable_help_flag = true)]
     Serve(ServerArgs),
     /// Log in to a server, and keep an API key for it.

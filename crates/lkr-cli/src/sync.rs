@@ -21,7 +21,7 @@ use lkr_sync::{
 use crate::{
     commands::account::machine,
     connection::TargetArgs,
-    exit::{Exit, reason, usage},
+    exit::{Exit, not_found, reason, usage},
     program::Program,
     terminal::{Output, OutputArgs, confirm, plural},
 };
@@ -33,6 +33,13 @@ const RETRY: Duration = Duration::from_secs(10);
 
 /// The arguments of `lkr sync`.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Hidden files, symbolic links and what .gitignore and .lkrignore files name are left out. What is known of \
+                        the folder is kept in FOLDER/.lkr.\n\n\
+                        Examples:\n\
+                        \x20 lkr sync handbook --space handbook --dry-run\n\
+                        \x20 lkr sync handbook --space handbook --delete --watch"
+)]
 pub(crate) struct Args {
     /// The folder. Files of known formats are sent; .gitignore and .lkrignore files say which are not.
     #[arg(value_name = "FOLDER")]
@@ -71,7 +78,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let output = args.output.output();
     if !args.folder.is_dir() {
-        return Err(usage(format!("{} is no folder", args.folder.display())));
+        return Err(not_found(format!("{} is no folder", args.folder.display())));
     }
     let connection = args.target.log_in_or_create(program)?;
     let remote = HttpRemote::connect(connection.client.clone(), &args.space)?;

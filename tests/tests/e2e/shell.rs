@@ -24,7 +24,7 @@ fn use_documents(lkr: &CommandLine, target: &[&'static str]) {
     let found = lkr.print(&with(&["search", "moon", "sea"]));
     assert!(found.contains("1. tides") && found.contains("The moon pulls the sea"), "{found}");
     let found = lkr.json(&with(&["search", "cats", "-n", "1"]));
-    assert_eq!(found[0]["results"][0]["source"], "notes:old/cats.txt", "{found:?}");
+    assert_eq!(found[0]["results"][0]["source"], "file:notes/old/cats.txt", "{found:?}");
     let answer = lkr.print(&with(&["ask", "who purrs?"]));
     assert!(answer.contains("Cats purr.") && answer.contains("[1] cats"), "{answer}");
     let context = lkr.print(&with(&["context", "full moon", "--max-tokens", "60"]));
@@ -35,7 +35,7 @@ fn use_documents(lkr: &CommandLine, target: &[&'static str]) {
     let ids = lkr.print(&with(&["ls", "--quiet", "ti"]));
     let id = ids.trim();
     assert_eq!(id.len(), 32, "{ids}");
-    let shown = lkr.print(&with(&["get", "notes:tides.md"]));
+    let shown = lkr.print(&with(&["get", "notes/tides.md"]));
     assert!(shown.starts_with("tides\n") && shown.contains(id) && shown.contains("Springs"), "{shown}");
     assert_eq!(lkr.print(&[&["get", id, "--text"], target].concat()), TIDES);
     assert_eq!(lkr.json(&[&["get", id, "--chunks"], target].concat()).len(), 2);
@@ -54,7 +54,9 @@ fn use_documents(lkr: &CommandLine, target: &[&'static str]) {
     assert_eq!(counted, "1 document would be deleted\n");
     let deleted = lkr.print(&with(&["rm", "--where", r#"{"field": "title", "eq": "cats"}"#, "--yes"]));
     assert_eq!(deleted, "deleted 1 document\n");
-    assert_eq!(lkr.print(&[&["rm", "--yes", id], target].concat()), format!("deleted {id}\n"));
+    let would = lkr.print(&[&["rm", "--dry-run", "--yes", id], target].concat());
+    assert_eq!(would, format!("would delete {id}  tides\n"));
+    assert_eq!(lkr.print(&[&["rm", "--yes", "notes/tides.md"], target].concat()), format!("deleted {id}\n"));
     assert_eq!(lkr.json(&with(&["ls"])).len(), 0);
 }
 
@@ -68,7 +70,7 @@ fn documents_are_added_found_and_deleted_on_a_server() {
 fn documents_are_added_found_and_deleted_in_a_folder_without_a_server() {
     let lkr = CommandLine::alone();
     let missing = lkr.run(&["search", "x", "--data-dir", "kb"]);
-    assert_eq!(missing.status.code(), Some(2), "{}", printed(&missing));
+    assert_eq!(missing.status.code(), Some(4), "{}", printed(&missing));
     assert!(printed(&missing).contains("kb contains no knowledge base"), "{}", printed(&missing));
     use_documents(&lkr, &["--data-dir", "kb"]);
     let created = lkr.print(&["spaces", "create", "sea", "--data-dir", "kb"]);
@@ -92,7 +94,7 @@ fn login_keeps_a_private_key_and_logout_deletes_it() {
     assert!(logout.status.success(), "{}", printed(&logout));
     assert!(CommandLine::on(&server).json(&["keys"]).is_empty());
     assert!(!fs::read_to_string(file).unwrap().contains("lkr_"));
-    assert_eq!(lkr.run(&["logout"]).status.code(), Some(2));
+    assert_eq!(lkr.run(&["logout"]).status.code(), Some(4));
 }
 
 #[test]
@@ -140,7 +142,7 @@ fn spaces_groups_users_and_keys_are_managed() {
     let refused = reader.run_with_input(&["add", "-", "--space", "sea"], "text");
     assert_eq!(refused.status.code(), Some(3), "{}", printed(&refused));
 
-    assert_eq!(admin.print(&["groups", "remove", "crew", "eva"]), "eva is no longer in crew\n");
+    assert_eq!(admin.print(&["groups", "drop", "crew", "eva"]), "eva is no longer in crew\n");
     let hidden = reader.run(&["search", "moon", "--space", "sea"]);
     assert_eq!(hidden.status.code(), Some(4), "{}", printed(&hidden));
     assert_eq!(admin.print(&["users", "set", "eva", "--disable"]), "changed eva\n");
@@ -164,12 +166,25 @@ fn exit_code_tells_what_went_wrong_and_the_error_what_to_do() {
         assert!(output.status.code() == Some(code) && shown.contains(part), "{arguments:?}: {output:?}");
     };
     exit(&lkr, &["search"], 2, "QUERY");
-    exit(&lkr, &["rm", "x"], 2, "--yes");
+    exit(&lkr, &["rm", "x"], 4, "no document has the id or source x");
     exit(&lkr, &["search", "x", "--where", "{"], 2, "--where");
     exit(&nobody, &["ls", "--server", &server.url(), "--token", "no"], 3, "lkr login");
-    exit(&nobody, &["add", "x", "--server", &server.url()], 1, "x is no file");
+    exit(&nobody, &["add", "x", "--server", &server.url()], 4, "x is no file");
+    exit(&nobody, &["keys", "--server", &server.url()], 3, &format!("lkr login {}", server.url()));
+    exit(&nobody, &["ls", "--server", "127.0.0.1:1"], 2, "begins with http://");
+    exit(&nobody, &["ls", "--server", &server.url(), "--user", "eva"], 2, "--password-file");
+    exit(&lkr, &["search", "x", "--limit", "0"], 2, "top_k");
+    exit(&lkr, &["add", "notes/bad.pdf"], 1, "bad.pdf cannot be read");
+    exit(&lkr, &["add", "nothing.txt", "notes/tides.md"], 5, "nothing.txt is no file");
+    exit(
+        &lkr,
+        &["add", "--data-dir", "notes", "notes/tides.md"],
+        4,
+        "notes contains no knowledge base, and is not empty",
+    );
     exit(&lkr, &["get", "no such source"], 4, "no such source");
-    exit(&lkr, &["rm", "--yes", &"0".repeat(32)], 4, "no document");
+    exit(&lkr, &["rm", "--yes", &"0".repeat(32)], 4, "1004");
+    exit(&lkr, &["rm", "notes/tides.md"], 2, "--yes");
     exit(&lkr, &["add", "notes"], 5, "bad.pdf cannot be read");
     exit(&nobody, &["ls", "--server", &unreachable], 6, "lkr serve");
 }
@@ -198,5 +213,21 @@ fn completions_and_manual_pages_name_every_command() {
     assert!(man.is_empty());
     for page in ["lkr.1", "lkr-sync.1", "lkr-serve.1", "lkr-spaces-grant.1"] {
         assert!(lkr.path("man").join(page).is_file(), "{page}");
+    }
+}
+
+#[test]
+fn control_characters_of_names_and_titles_are_not_printed() {
+    let server = Server::start();
+    let lkr = CommandLine::on(&server);
+    fs::create_dir(lkr.path("folder")).unwrap();
+    fs::write(lkr.path("folder/a\x1b[31m.txt"), "red").unwrap();
+    let plan = lkr.print(&["sync", "folder", "--dry-run"]);
+    assert_eq!(plan, "new      a [31m.txt\n");
+    let text = lkr.run_with_input(&["add", "-", "--title", "T\x1b[32m", "--source", "s"], "green");
+    assert!(text.status.success(), "{}", printed(&text));
+    for arguments in [&["get", "s"][..], &["ls"], &["search", "green"]] {
+        let shown = lkr.print(arguments);
+        assert!(shown.contains("T [32m") && !shown.contains('\x1b'), "{arguments:?}: {shown:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Read as _},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
@@ -11,22 +11,42 @@ use lkr::files::Format;
 use super::{
     item::{FileItem, Item},
     page,
+    report::{Ended, Outcome},
 };
 use crate::{
-    collection::{Input, collection, files_below, is_collection, name_of},
-    exit::usage,
+    collection::{Input, collection, files_below, is_collection},
+    exit::{exit_of, not_found, reason, usage},
 };
 
 /// The argument for the standard input.
-const STDIN: &str = "-";
+pub(super) const STDIN: &str = "-";
 
-/// The documents that the arguments name, in order.
-pub(super) fn read(arguments: &[String], stdin_name: Option<&str>) -> Result<Vec<Item>> {
-    let mut items = Vec::new();
+/// What the arguments of a command name.
+#[derive(Debug)]
+pub(super) struct Inputs {
+    /// The documents, in order.
+    pub(super) items: Vec<Item>,
+    /// The arguments that could not be read.
+    pub(super) unread: Vec<Ended>,
+}
+
+/// Reads what the arguments name. An argument that cannot be read does not stop the others.
+///
+/// # Errors
+/// The first error, if no argument can be read.
+pub(super) fn read(arguments: &[String], stdin_name: Option<&str>) -> Result<Inputs> {
+    let (mut items, mut unread) = (Vec::new(), Vec::new());
     for argument in arguments {
-        items.extend(read_one(argument, stdin_name)?);
+        match read_one(argument, stdin_name) {
+            Ok(read) => items.extend(read),
+            Err(error) if arguments.len() == 1 => return Err(error),
+            Err(error) => {
+                let outcome = Outcome::Refused(reason(&error), exit_of(&error));
+                unread.push(Ended { source: argument.clone(), outcome });
+            }
+        }
     }
-    Ok(items)
+    Ok(Inputs { items, unread })
 }
 
 fn read_one(argument: &str, stdin_name: Option<&str>) -> Result<Vec<Item>> {
@@ -44,9 +64,9 @@ fn read_one(argument: &str, stdin_name: Option<&str>) -> Result<Vec<Item>> {
         return matching(argument);
     }
     if !path.is_file() {
-        bail!("{argument} is no file, no folder, no pattern and no http address");
+        return Err(not_found(format!("{argument} is no file, no folder, no pattern and no http address")));
     }
-    Ok(vec![file_item(path, format!("file:{}", file_name(path)))])
+    Ok(vec![file_item(path)])
 }
 
 /// The documents of a collection, or the files of known formats below a folder, hidden ones left out.
@@ -54,15 +74,9 @@ fn below(folder: &Path) -> Result<Vec<Item>> {
     if is_collection(folder) {
         return Ok(collection(folder)?.into_iter().map(Item::Text).collect());
     }
-    let name = name_of(folder)?;
     let files = files_below(folder, is_known)?;
     let of_folder = files.iter().filter(|file| !is_hidden(file.strip_prefix(folder).unwrap_or(file)));
-    let items: Vec<Item> = of_folder
-        .map(|file| {
-            let path = file.strip_prefix(folder).unwrap_or(file);
-            file_item(file, format!("{name}:{}", with_slashes(path)))
-        })
-        .collect();
+    let items: Vec<Item> = of_folder.map(|file| file_item(file)).collect();
     if items.is_empty() {
         bail!("{} contains no file of a known format: {}", folder.display(), extensions());
     }
@@ -74,8 +88,7 @@ fn matching(pattern: &str) -> Result<Vec<Item>> {
     let paths = glob::glob(pattern).map_err(|error| usage(format!("{pattern}: {error}")))?;
     let paths: Vec<PathBuf> = paths.collect::<Result<_, _>>().with_context(|| format!("read {pattern}"))?;
     let files = paths.iter().filter(|path| path.is_file() && is_known(path));
-    let items: Vec<Item> =
-        files.map(|path| file_item(path, format!("file:{}", with_slashes(path)))).collect();
+    let items: Vec<Item> = files.map(|path| file_item(path)).collect();
     if items.is_empty() {
         bail!("{pattern} matches no file of a known format: {}", extensions());
     }
@@ -97,7 +110,9 @@ fn from_stdin(name: Option<&str>) -> Result<Item> {
     Ok(Item::Text(Input { title: String::new(), source: String::new(), text }))
 }
 
-fn file_item(path: &Path, source: String) -> Item {
+/// A file, whose source is its path as it was given: it is the same whether the file or its folder is named.
+fn file_item(path: &Path) -> Item {
+    let source = format!("file:{}", with_slashes(path));
     Item::File(FileItem { path: path.to_owned(), file_name: file_name(path), title: String::new(), source })
 }
 
@@ -105,10 +120,17 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A relative path, written alike on every system.
+/// A path without `.` in it, written alike on every system.
 fn with_slashes(path: &Path) -> String {
-    let parts = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
-    parts.collect::<Vec<_>>().join("/")
+    let mut parts = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::RootDir => parts.push(String::new()),
+            part => parts.push(part.as_os_str().to_string_lossy().into_owned()),
+        }
+    }
+    parts.join("/")
 }
 
 fn is_known(path: &Path) -> bool {
@@ -142,10 +164,21 @@ mod tests {
         for name in ["c.TXT", "b/a.md", "b/skip.exe", "b/.git/x.md", ".hidden.txt"] {
             fs::write(notes.join(name), "see").unwrap();
         }
-        assert_eq!(sources(&notes), ["notes:b/a.md", "notes:c.TXT"]);
-        assert_eq!(sources(&notes.join("c.TXT")), ["file:c.TXT"]);
+        let root = notes.display();
+        assert_eq!(sources(&notes), [format!("file:{root}/b/a.md"), format!("file:{root}/c.TXT")]);
+        assert_eq!(sources(&notes.join("./c.TXT")), [format!("file:{root}/c.TXT")]);
         let matched = sources(&notes.join("**/*.md"));
         assert!(matched.iter().any(|source| source.ends_with("notes/b/a.md")), "{matched:?}");
+    }
+
+    #[test]
+    fn argument_that_cannot_be_read_does_not_stop_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.txt"), "see").unwrap();
+        let arguments = ["a.txt", "none.txt"].map(|name| dir.path().join(name).display().to_string());
+        let inputs = read(&arguments, None).unwrap();
+        assert_eq!((inputs.items.len(), inputs.unread.len()), (1, 1));
+        assert!(read(&arguments[1..], None).is_err());
     }
 
     #[test]

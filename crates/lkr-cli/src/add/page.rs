@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use percent_encoding::percent_decode_str;
 use ureq::{Agent, http::Uri};
 
@@ -39,11 +39,13 @@ pub(super) fn fetch(address: &str) -> Result<Item> {
         .max_redirects(MAX_REDIRECTS)
         .user_agent(concat!("lkr/", env!("CARGO_PKG_VERSION")))
         .build();
-    let mut response = config.new_agent().get(address).call().with_context(|| format!("GET {address}"))?;
+    // The page failed, not the server: the error has no type by which others would take it for that.
+    let failed = |error: ureq::Error| anyhow!("GET {address}: {error}");
+    let mut response = config.new_agent().get(address).call().map_err(failed)?;
     let content_type = response.headers().get("content-type").and_then(|value| value.to_str().ok());
     let file_name = file_name(address, content_type.unwrap_or_default())?;
     let body = response.body_mut().with_config().limit(MAX_BYTES);
-    let bytes = body.read_to_vec().with_context(|| format!("GET {address}"))?;
+    let bytes = body.read_to_vec().map_err(failed)?;
     let file = FileItem { file_name, source: address.to_owned(), ..FileItem::default() };
     Ok(Item::Bytes(file, bytes))
 }

@@ -1,14 +1,11 @@
 //! The report of an ingestion.
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{
-    exit::Exit,
-    terminal::{field, plural},
-};
+use crate::{exit::Exit, terminal::plural};
 
 /// A document whose work ended.
 #[derive(Debug)]
@@ -81,6 +78,9 @@ pub(crate) struct Report {
     pub(crate) chunks: u64,
     /// The source of each failed document, and the reason.
     pub(crate) failed: Vec<(String, String)>,
+    /// What the server remarked, each once.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) warnings: BTreeSet<String>,
     /// Seconds from the first submission to the end of the last task.
     pub(crate) seconds: f64,
     /// The exit code of the first failure.
@@ -95,9 +95,14 @@ impl Report {
             Outcome::Accepted { .. } => self.documents += 1,
             Outcome::Done { result, .. } => {
                 let is_duplicate = result.get("duplicate_of").is_some_and(Value::is_object);
-                *(if is_duplicate { &mut self.duplicates } else { &mut self.documents }) += 1;
-                let chunks = result.get("counts").map(|counts| field(counts, "chunks"));
-                self.chunks += chunks.and_then(|chunks| chunks.parse::<u64>().ok()).unwrap_or_default();
+                if is_duplicate {
+                    self.duplicates += 1;
+                    return;
+                }
+                self.documents += 1;
+                self.chunks += result.pointer("/counts/chunks").and_then(Value::as_u64).unwrap_or_default();
+                let warnings = result.get("warnings").and_then(Value::as_array).into_iter().flatten();
+                self.warnings.extend(warnings.filter_map(Value::as_str).map(str::to_owned));
             }
             Outcome::Refused(reason, exit) => self.fail(ended, reason, *exit),
             Outcome::Failed { reason, .. } => self.fail(ended, reason, Exit::Failed),
@@ -160,7 +165,7 @@ mod tests {
         let mut report = Report::default();
         report.count(&done(json!({"doc_id": "d", "counts": {"chunks": 3}, "duplicate_of": null})));
         assert_eq!(report.exit(), Exit::Done);
-        report.count(&done(json!({"doc_id": "d", "counts": {"chunks": 0}, "duplicate_of": {"doc_id": "d"}})));
+        report.count(&done(json!({"doc_id": "d", "counts": {"chunks": 9}, "duplicate_of": {"doc_id": "d"}})));
         report.count(&ended(Outcome::Refused("blank".to_owned(), Exit::Refused)));
         let report = report.finish(Duration::from_millis(1_500));
         let line = "1 document added, 3 chunks in 1.5 s, 1 document stored already, 1 failed\n";

@@ -66,6 +66,8 @@ fn send(client: &Client, item: &Item, options: &Options) -> Result<Ended> {
     let outcome = match retry_while_overloaded(|| item.send(client, options)) {
         Ok(response) => Outcome::Accepted { task_id: field(&response.data, "task_id") },
         Err(error) => match exit_of(&error) {
+            // Of a document, an invalid request is one that the server cannot read.
+            Exit::Usage if is_about_document(&error) => Outcome::Refused(reason(&error), Exit::Failed),
             exit @ (Exit::Refused | Exit::Failed) if is_about_document(&error) => {
                 Outcome::Refused(reason(&error), exit)
             }

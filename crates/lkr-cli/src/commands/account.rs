@@ -7,14 +7,18 @@ use serde_json::{Value, json};
 
 use crate::{
     commands::query::segment,
-    connection::{Login, SavedLogin, SavedLogins},
-    exit::usage,
+    connection::{Login, SavedLogin, SavedLogins, server_address},
+    exit::not_found,
     http::Client,
     terminal::{OutputArgs, field, read_new_password, read_password},
 };
 
 /// The arguments of `lkr login`.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Without a terminal, passwords are lines of the input. The first login sets a password of one's own:\n\n\
+                        \x20 printf '%s\\n' \"$(cat lkr-data/initial-admin-password)\" 'my own long password' | lkr login"
+)]
 pub(crate) struct LoginArgs {
     /// The address of the server. [default: LKR_URL, else that of the last login, else http://127.0.0.1:8080]
     #[arg(value_name = "URL")]
@@ -52,7 +56,7 @@ pub(crate) fn log_in(args: &LoginArgs) -> Result<ExitCode> {
     let client = Client::new(&server);
     let login = match &args.token {
         Some(token) => {
-            let account = client.with_bearer(token).get("/auth/me")?.data;
+            let account = client.clone().with_bearer(token).get("/auth/me")?.data;
             SavedLogin { username: field(&account, "username"), token: token.clone(), key_id: None }
         }
         None => new_key(&client, &args.user, &password(args)?)?,
@@ -60,8 +64,12 @@ pub(crate) fn log_in(args: &LoginArgs) -> Result<ExitCode> {
     let username = login.username.clone();
     let mut logins = SavedLogins::read()?;
     logins.default = Some(server.clone());
-    logins.servers.insert(server.clone(), login);
+    let former = logins.servers.insert(server.clone(), login);
     let file = logins.write()?;
+    if let Some(SavedLogin { token, key_id: Some(key_id), .. }) = former {
+        // The former key may have ended already.
+        let _ = client.clone().with_bearer(&token).delete(&format!("/auth/keys/{}", segment(&key_id)));
+    }
     output.note(&format!("logged in to {server} as {username}; the key is in {}", file.display()))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -72,10 +80,10 @@ pub(crate) fn log_out(args: &LogoutArgs) -> Result<ExitCode> {
     let mut logins = SavedLogins::read()?;
     let server = match &args.server {
         Some(server) => server_address(server)?,
-        None => logins.default.clone().ok_or_else(|| usage("there is no login"))?,
+        None => logins.default.clone().ok_or_else(|| not_found("there is no login"))?,
     };
     let login =
-        logins.servers.remove(&server).ok_or_else(|| usage(format!("there is no login to {server}")))?;
+        logins.servers.remove(&server).ok_or_else(|| not_found(format!("there is no login to {server}")))?;
     if logins.default.as_ref() == Some(&server) {
         logins.default = logins.servers.keys().next().cloned();
     }
@@ -86,17 +94,11 @@ pub(crate) fn log_out(args: &LogoutArgs) -> Result<ExitCode> {
             output.warn(&format!("the key {key_id} stays valid on the server: {error:#}"))?;
         }
     }
-    output.note(&format!("logged out of {server}"))?;
+    output.note(&match &logins.default {
+        Some(other) => format!("logged out of {server}; {other} is used now"),
+        None => format!("logged out of {server}"),
+    })?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// An address with its scheme and without a slash at its end.
-fn server_address(given: &str) -> Result<String> {
-    let address = given.trim_end_matches('/');
-    if address.starts_with("http://") || address.starts_with("https://") {
-        return Ok(address.to_owned());
-    }
-    Err(usage(format!("{given} is no address of a server: it begins with http:// or https://")))
 }
 
 fn password(args: &LoginArgs) -> Result<String> {
@@ -105,7 +107,7 @@ fn password(args: &LoginArgs) -> Result<String> {
             let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
             Ok(text.trim_end_matches(['\r', '\n']).to_owned())
         }
-        None => read_password(&format!("Password of {}", args.user)),
+        None => read_password(&format!("Password of {}", args.user), "the password is missing"),
     }
 }
 
@@ -117,7 +119,11 @@ fn new_key(client: &Client, username: &str, password: &str) -> Result<SavedLogin
         session.pointer("/user/must_change_password").and_then(Value::as_bool) == Some(true)
     };
     if is_pending(&session) {
-        let new = read_new_password("The account needs a new password. New password")?;
+        let missing = "the account needs a new password of 8 to 128 characters";
+        let new = read_new_password(
+            "The account needs a new password, of 8 to 128 characters. New password",
+            missing,
+        )?;
         let change = json!({"current_password": password, "new_password": new});
         session = with_session(client, &session).post("/auth/password", &change)?.data;
     }
@@ -142,15 +148,4 @@ pub(crate) fn machine() -> String {
     let name = fs::read_to_string("/etc/hostname").ok().map(|name| name.trim().to_owned());
     let from_system = ["COMPUTERNAME", "HOSTNAME"].iter().find_map(|name| std::env::var(name).ok());
     name.filter(|name| !name.is_empty()).or(from_system).unwrap_or_else(|| "this machine".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn address_needs_a_scheme() {
-        assert_eq!(server_address("https://kb.example.org/").unwrap(), "https://kb.example.org");
-        assert!(server_address("kb.example.org").unwrap_err().to_string().contains("http://"));
-    }
 }

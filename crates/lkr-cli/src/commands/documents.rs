@@ -5,36 +5,43 @@ use serde_json::Value;
 
 use crate::{
     commands::{each_item, query::QueryString},
-    exit::usage,
-    http::{ApiError, Client},
+    exit::{not_found, usage},
+    http::Client,
     terminal::field,
 };
 
 /// The most documents of one source that an error lists.
 const LISTED: usize = 10;
 
-/// The id of the document that a person names: by its id, or by its source if one document has it.
+/// The id of the document that a person names: by its id, by its source if one document has it, or by the path
+/// of a file that `lkr add` added.
 pub(crate) fn find(client: &Client, named: &str) -> Result<String> {
     if is_id(named) {
         return Ok(named.to_owned());
     }
-    let mut ids = Vec::new();
-    let query = QueryString::default().with("source", named);
-    each_item(client, "/documents", &query, Some(LISTED), &mut |item: Value| {
-        ids.push(field(&item, "doc_id"));
-        Ok(())
-    })?;
+    let mut ids = with_source(client, named)?;
+    if ids.is_empty() {
+        ids = with_source(client, &format!("file:{named}"))?;
+    }
     match ids.as_slice() {
         [id] => Ok(id.clone()),
-        [] => {
-            let message = format!("no document has the id or source {named}");
-            Err(ApiError { status: 404, code: Some(1004), message, retry_after: None }.into())
-        }
+        [] => Err(not_found(format!("no document has the id or source {named}"))),
         several => Err(usage(format!(
             "several documents have the source {named}; name one by its id: {}",
             several.join(", ")
         ))),
     }
+}
+
+/// The ids of the documents with a source, as many as an error lists.
+fn with_source(client: &Client, source: &str) -> Result<Vec<String>> {
+    let mut ids = Vec::new();
+    let query = QueryString::default().with("source", source);
+    each_item(client, "/documents", &query, Some(LISTED), &mut |item: Value| {
+        ids.push(field(&item, "doc_id"));
+        Ok(())
+    })?;
+    Ok(ids)
 }
 
 /// Whether a text has the form of an id: 32 lower-case hexadecimal digits.

@@ -17,7 +17,7 @@ use crate::{
     exit::usage,
     http::Client,
     program::Program,
-    terminal::{Column, Output, OutputArgs, Style, date, field},
+    terminal::{Column, Output, OutputArgs, Style, clean, date, field},
 };
 
 /// The metadata that the server gives a file, which the line about the file shows.
@@ -38,8 +38,8 @@ pub(crate) struct Args {
     /// Write its original file.
     #[arg(long)]
     file: bool,
-    /// With --file: write it to this path, or to the standard output if it is -. [default: its own name, here]
-    #[arg(long, short, value_name = "FILE", requires = "file")]
+    /// Write its original file to this path, or to the standard output if it is -. [default: its own name, here]
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["text", "chunks"])]
     out: Option<PathBuf>,
     #[command(flatten)]
     target: TargetArgs,
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let connection = args.target.connect(program)?;
     let client = &connection.client;
     let path = format!("/documents/{}", documents::find(client, &args.document)?);
-    if args.file {
+    if args.file || args.out.is_some() {
         save_file(client, &output, &path, args.out.as_deref())?;
     } else if args.chunks {
         chunk_list().print(client, &output, &format!("{path}/chunks"), &QueryString::default(), None)?;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
         let text = client.get(&format!("{path}/text"))?.data;
         match output.style {
             Style::Json => output.json(&text)?,
-            _ => output.print(&field(&text, "text"))?,
+            _ => output.print(&output.shown(&field(&text, "text")))?,
         }
     } else {
         let document = client.get(&path)?.data;
@@ -102,9 +102,9 @@ const fn chunk_list() -> List<'static> {
 fn print_document(output: &Output, document: &Value) -> Result<()> {
     let l1 = document.get("l1").unwrap_or(&Value::Null);
     let line = |name: &str, value: String| {
-        if value.is_empty() { Ok(()) } else { output.line(&format!("{name:<9} {value}")) }
+        if value.is_empty() { Ok(()) } else { output.line(&format!("{name:<9} {}", clean(&value))) }
     };
-    output.line(&output.bold(field(l1, "title")).to_string())?;
+    output.line(&output.bold(clean(&field(l1, "title"))).to_string())?;
     for name in ["doc_id", "source", "space", "category", "language"] {
         line(name, field(l1, name))?;
     }
@@ -122,11 +122,11 @@ fn print_document(output: &Output, document: &Value) -> Result<()> {
     let sections = document.get("l2").and_then(Value::as_array);
     for section in sections.into_iter().flatten() {
         let id = section.get("node_id");
-        output.line(&format!("  {}", field(section, "title")))?;
+        output.line(&format!("  {}", clean(&field(section, "title"))))?;
         for passage in document.get("l3").and_then(Value::as_array).into_iter().flatten() {
             let title = field(passage, "title");
             if passage.get("parent_id") == id && !title.is_empty() && title != field(section, "title") {
-                output.line(&format!("    {title}"))?;
+                output.line(&format!("    {}", clean(&title)))?;
             }
         }
     }
@@ -146,6 +146,9 @@ fn save_file(client: &Client, output: &Output, path: &str, out: Option<&Path>) -
         Some(path) => path.to_owned(),
         None => own_name(client, path)?,
     };
+    if to.exists() {
+        return Err(usage(format!("{} exists; name another file with --out", to.display())));
+    }
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut draft =
         NamedTempFile::new_in(folder).with_context(|| format!("write to {}", folder.display()))?;

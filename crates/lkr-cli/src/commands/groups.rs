@@ -69,8 +69,8 @@ enum Action {
         #[command(flatten)]
         common: Common,
     },
-    /// Remove an account from a group.
-    Remove {
+    /// Take an account out of a group.
+    Drop {
         /// The group.
         name: String,
         /// The account.
@@ -87,7 +87,7 @@ impl Action {
             | Self::Rm { common, .. }
             | Self::Members { common, .. }
             | Self::Add { common, .. }
-            | Self::Remove { common, .. } => common,
+            | Self::Drop { common, .. } => common,
         }
     }
 }
@@ -132,7 +132,7 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
             let answer = client.put(&member(name, username), &json!({}))?.data;
             changed(output, &answer, username, &format!("{username} is in {name}"))
         }
-        Some(Action::Remove { name, username, .. }) => {
+        Some(Action::Drop { name, username, .. }) => {
             let answer = client.delete(&member(name, username))?.data;
             changed(output, &answer, username, &format!("{username} is no longer in {name}"))
         }

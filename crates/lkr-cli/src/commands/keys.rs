@@ -14,7 +14,7 @@ use crate::{
     exit::usage,
     http::Client,
     program::Program,
-    terminal::{Column, Output, OutputArgs, Style, date, field},
+    terminal::{Column, Output, OutputArgs, Style, day, field},
 };
 
 /// The arguments of `lkr keys`.
@@ -117,7 +117,7 @@ const fn list() -> List<'static> {
         row: |key| {
             let spaces = key.get("spaces").and_then(Value::as_array).into_iter().flatten();
             let spaces: Vec<&str> = spaces.filter_map(Value::as_str).collect();
-            let expires = date(key, "expires_at");
+            let expires = day(key, "expires_at");
             vec![
                 field(key, "id"),
                 field(key, "name"),

@@ -53,6 +53,9 @@ impl List<'_> {
         if !table.is_empty() {
             table.print(output)?;
         }
+        if count == 0 {
+            output.note("none")?;
+        }
         Ok(count)
     }
 }

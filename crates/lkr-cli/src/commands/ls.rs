@@ -9,7 +9,7 @@ use crate::{
     commands::{List, query::QueryString},
     connection::TargetArgs,
     program::Program,
-    terminal::{Column, OutputArgs, date, field, plural},
+    terminal::{Column, OutputArgs, day, field, plural},
 };
 
 /// The arguments of `lkr ls`.
@@ -56,7 +56,6 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
             Column::Text("TITLE"),
             Column::Text("SOURCE"),
             Column::Text("SPACE"),
-            Column::Number("CHUNKS"),
             Column::Fixed("UPDATED"),
         ],
         row: |item| {
@@ -65,14 +64,14 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
                 field(item, "title"),
                 field(item, "source"),
                 field(item, "space"),
-                field(item, "chunk_count"),
-                date(item, "updated_at"),
+                day(item, "updated_at"),
             ]
         },
     };
     let connection = args.target.connect(program)?;
     let count = list.print(&connection.client, &output, "/documents", &query, args.limit)?;
     connection.close()?;
-    output.note(&plural(count as u64, "document"))?;
+    let first = if args.limit == Some(count) { "the first " } else { "" };
+    output.note(&format!("{first}{}", plural(count as u64, "document")))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,9 +10,9 @@ use crate::{
     commands::documents,
     connection::TargetArgs,
     exit::{Exit, exit_of, reason},
-    http::{ApiError, Client},
+    http::Client,
     program::Program,
-    terminal::{Output, OutputArgs, Style, confirm, field, plural, spinner},
+    terminal::{Output, OutputArgs, Style, clean, confirm, field, plural, spinner},
     wait::wait_for,
 };
 
@@ -25,8 +25,8 @@ pub(crate) struct Args {
     /// Delete the documents that match this filter expression and that the account may delete.
     #[arg(long = "where", value_name = "JSON")]
     condition: Option<String>,
-    /// With --where: count the documents only.
-    #[arg(long, requires = "condition")]
+    /// Say what would be deleted, and delete nothing.
+    #[arg(long)]
     dry_run: bool,
     /// Delete without asking.
     #[arg(long, short)]
@@ -49,20 +49,40 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     exit.map(ExitCode::from)
 }
 
-/// Deletes documents one by one.
+/// Deletes documents one by one. All names are looked up before it asks.
 fn delete_each(args: &Args, client: &Client, output: &Output) -> Result<Exit> {
-    let question = match args.documents.as_slice() {
-        [one] => format!("Delete {one}?"),
-        several => format!("Delete {}?", plural(several.len() as u64, "document")),
-    };
-    if !args.yes && !confirm(&question, "--yes")? {
-        return Ok(Exit::Failed);
-    }
-    let mut failed = Vec::new();
+    let (mut found, mut failed) = (Vec::new(), Vec::new());
     for named in &args.documents {
-        if let Err(error) = delete(client, output, named) {
-            output.warn(&format!("{named}: {}", reason(&error)))?;
-            failed.push(exit_of(&error));
+        match look_up(client, named) {
+            Ok(document) => found.push(document),
+            Err(error) => {
+                output.warn(&format!("{named}: {}", reason(&error)))?;
+                failed.push(exit_of(&error));
+            }
+        }
+    }
+    if args.dry_run {
+        for (id, title) in &found {
+            output.line(&if output.is_for_people() {
+                format!("would delete {id}  {}", clean(title))
+            } else {
+                id.clone()
+            })?;
+        }
+    } else if !found.is_empty() {
+        let question = match found.as_slice() {
+            [(id, title)] => format!("Delete {} ({id})?", clean(title)),
+            several => format!("Delete {}?", plural(several.len() as u64, "document")),
+        };
+        if !args.yes && !confirm(&question, "--yes")? {
+            output.note("nothing was deleted")?;
+            return Ok(Exit::Failed);
+        }
+        for (id, _) in &found {
+            if let Err(error) = delete(client, output, id) {
+                output.warn(&format!("{id}: {}", reason(&error)))?;
+                failed.push(exit_of(&error));
+            }
         }
     }
     Ok(match failed.as_slice() {
@@ -72,20 +92,17 @@ fn delete_each(args: &Args, client: &Client, output: &Output) -> Result<Exit> {
     })
 }
 
-/// Deletes one document. The server answers the delete of an unknown document like any other, so its counts tell.
-fn delete(client: &Client, output: &Output, named: &str) -> Result<()> {
+/// The id and the title of a document.
+fn look_up(client: &Client, named: &str) -> Result<(String, String)> {
     let id = documents::find(client, named)?;
+    let document = client.get(&format!("/documents/{id}"))?.data;
+    Ok((id, document.get("l1").map(|l1| field(l1, "title")).unwrap_or_default()))
+}
+
+/// Deletes one document.
+fn delete(client: &Client, output: &Output, id: &str) -> Result<()> {
     let deleted = client.delete(&format!("/documents/{id}"))?.data;
-    let has_deleted = deleted.get("deleted_total").and_then(Value::as_u64) != Some(0);
-    if !has_deleted {
-        let message = format!("no document has the id {id}");
-        return Err(ApiError { status: 404, code: Some(1004), message, retry_after: None }.into());
-    }
-    if output.is_for_people() {
-        output.line(&format!("deleted {named}"))
-    } else {
-        print(output, &deleted, &id)
-    }
+    if output.is_for_people() { output.line(&format!("deleted {id}")) } else { print(output, &deleted, id) }
 }
 
 fn print(output: &Output, answer: &Value, name: &str) -> Result<()> {
@@ -102,13 +119,15 @@ fn delete_where(args: &Args, client: &Client, output: &Output, condition: &Value
     let documents = plural(count, "document");
     if args.dry_run || count == 0 {
         if output.is_for_people() {
-            output.line(&format!("{documents} would be deleted"))?;
+            let would = if args.dry_run { "would be" } else { "match; nothing was" };
+            output.line(&format!("{documents} {would} deleted"))?;
         } else {
             print(output, &counted, &count.to_string())?;
         }
         return Ok(Exit::Done);
     }
     if !args.yes && !confirm(&format!("Delete {documents}?"), "--yes")? {
+        output.note("nothing was deleted")?;
         return Ok(Exit::Failed);
     }
     let accepted = client.post("/documents/delete", &json!({"where": condition, "dry_run": false}))?.data;

@@ -15,9 +15,6 @@ use crate::{
     terminal::{Style, field, plural, spinner, wrap},
 };
 
-/// The width of texts where the output is no terminal.
-pub(crate) const DEFAULT_WIDTH: usize = 100;
-
 /// Whether a search is summarised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -49,7 +46,7 @@ pub(crate) fn run(args: &Args, answer: Answer, program: &Program) -> Result<Exit
         (Style::People, Answer::Summary) => {
             let summary = found.get("summary").unwrap_or(&Value::Null);
             let text = field(summary, "text");
-            let width = output.width().unwrap_or(DEFAULT_WIDTH);
+            let width = output.width().unwrap_or(usize::MAX);
             let paragraphs = text.split("\n\n").map(|paragraph| wrap(paragraph, width, ""));
             output.print(&paragraphs.collect::<Vec<_>>().join("\n"))?;
             results::print_citations(&output, summary, results)?;

@@ -25,7 +25,8 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let output = args.output.output();
     let connection = args.target.connect(program)?;
     let client = &connection.client;
-    let ready: Value = serde_json::from_str(&client.page("/readyz")?).context("not an lkr server")?;
+    let ready: Value = serde_json::from_str(&client.page("/readyz")?)
+        .with_context(|| format!("no lkr server answers at {}", client.base()))?;
     let ready = ready.get("data").cloned().unwrap_or_default();
     let account = if client.has_credential() { client.get("/auth/me")?.data } else { Value::Null };
     let stats = client.get("/knowledge/stats")?.data;

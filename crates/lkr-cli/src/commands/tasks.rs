@@ -11,7 +11,7 @@ use crate::{
     exit::Exit,
     http::Client,
     program::Program,
-    terminal::{Column, Output, OutputArgs, Style, date, field, spinner},
+    terminal::{Column, Output, OutputArgs, Style, date, field, plural, spinner},
     wait::wait_for,
 };
 
@@ -122,7 +122,6 @@ fn list(client: &Client, output: &Output, args: &ListArgs) -> Result<()> {
             Column::Fixed("TASK"),
             Column::Fixed("KIND"),
             Column::Fixed("STATUS"),
-            Column::Text("PROGRESS"),
             Column::Text("DETAIL"),
             Column::Fixed("UPDATED"),
         ],
@@ -131,13 +130,17 @@ fn list(client: &Client, output: &Output, args: &ListArgs) -> Result<()> {
                 field(task, "task_id"),
                 field(task, "kind"),
                 field(task, "status"),
-                progress(task),
-                detail(task),
+                if field(task, "status") == "running" { progress(task) } else { detail(task) },
                 date(task, "updated_at"),
             ]
         },
     };
-    list.print(client, output, "/documents/tasks", &query, Some(args.limit)).map(drop)
+    let count = list.print(client, output, "/documents/tasks", &query, Some(args.limit))?;
+    output.note(&if count == args.limit {
+        format!("the newest {count} tasks; --limit shows more")
+    } else {
+        plural(count as u64, "task")
+    })
 }
 
 /// The stage of a running task, with the share that is done.

@@ -111,7 +111,10 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<Exit
             list().print(client, output, "/users", &QueryString::default(), None)?;
         }
         Some(Action::Create { username, role, keep_password, .. }) => {
-            let password = read_new_password("Password of the new account")?;
+            let password = read_new_password(
+                "Password of the new account",
+                "the password of the new account is missing",
+            )?;
             let body = json!({
                 "username": username, "password": password, "role": role, "must_change_password": !keep_password
             });
@@ -134,7 +137,7 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<Exit
             )?;
         }
         Some(Action::Password { username, .. }) => {
-            let password = read_new_password("New password")?;
+            let password = read_new_password("New password", "the new password is missing")?;
             let body = json!({"new_password": password});
             let answer = client.post(&format!("{}/password", path(username)), &body)?.data;
             changed(output, &answer, username, "set the password of")?;

@@ -5,9 +5,12 @@ use serde_json::{Value, json};
 
 use crate::{
     connection::{DEFAULT_SERVER, SavedLogins, TOKEN_VARIABLE, URL_VARIABLE, variable},
-    exit::usage,
+    exit::{no_login, usage},
     http::Client,
 };
+
+/// The account of the first start.
+const FIRST_ADMIN: &str = "admin";
 
 /// The server and the account. What the flags do not say comes from the environment, then from `lkr login`.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -19,10 +22,10 @@ pub(crate) struct Login {
     /// Use this access token or API key. [default: LKR_TOKEN, else that of 'lkr login']
     #[arg(long)]
     token: Option<String>,
-    /// Log in to this account, with --password-file.
-    #[arg(long, value_name = "NAME", default_value = "admin", hide_default_value = true)]
-    user: String,
-    /// Read the account's password from this file.
+    /// Log in to this account with --password-file. [default: admin]
+    #[arg(long, value_name = "NAME", requires = "password_file")]
+    user: Option<String>,
+    /// Log in with the password in this file, instead of a token.
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     password_file: Option<PathBuf>,
 }
@@ -37,7 +40,7 @@ impl Login {
                 None => SavedLogins::read()?.default,
             },
         };
-        Ok(named.unwrap_or_else(|| DEFAULT_SERVER.to_owned()).trim_end_matches('/').to_owned())
+        named.map_or_else(|| Ok(DEFAULT_SERVER.to_owned()), |named| server_address(&named))
     }
 
     /// Whether a server is named by a flag.
@@ -88,13 +91,34 @@ impl Login {
         if client.has_credential() {
             return Ok(client);
         }
-        Err(usage("this command needs a login: run 'lkr login', or give --token or --password-file"))
+        Err(no_login(client.base()))
     }
 
     /// The body of a login request.
     fn credentials(&self) -> Result<Value> {
         let file = self.password_file.as_ref().context("no --password-file")?;
         let password = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
-        Ok(json!({"username": self.user, "password": password.trim_end_matches(['\r', '\n'])}))
+        let user = self.user.as_deref().unwrap_or(FIRST_ADMIN);
+        Ok(json!({"username": user, "password": password.trim_end_matches(['\r', '\n'])}))
+    }
+}
+
+/// An address with its scheme and without a slash at its end.
+pub(crate) fn server_address(given: &str) -> Result<String> {
+    let address = given.trim_end_matches('/');
+    if address.starts_with("http://") || address.starts_with("https://") {
+        return Ok(address.to_owned());
+    }
+    Err(usage(format!("{given} is no address of a server: it begins with http:// or https://")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_needs_a_scheme() {
+        assert_eq!(server_address("https://kb.example.org/").unwrap(), "https://kb.example.org");
+        assert!(server_address("kb.example.org").unwrap_err().to_string().contains("http://"));
     }
 }

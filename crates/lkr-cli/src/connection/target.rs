@@ -1,10 +1,13 @@
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Result;
 
 use crate::{
     connection::Login,
-    exit::usage,
+    exit::not_found,
     http::Client,
     program::{LocalServer, Program},
 };
@@ -70,17 +73,31 @@ impl TargetArgs {
         let Some(folder) = &self.data_dir else {
             return Ok(Connection { client: client(&self.login)?, local: None });
         };
-        if missing == Missing::Refuse && !folder.join("store").is_dir() {
-            let shown = folder.display();
-            return Err(usage(format!(
-                "{shown} contains no knowledge base; 'lkr add --data-dir {shown}' makes one"
-            )));
-        }
+        check(folder, missing)?;
         let flags = vec![OsString::from("--data-dir"), folder.clone().into_os_string()];
         let local = (program.open)(flags)?;
         let client = Client::new(&local.url()).with_bearer(local.token());
         Ok(Connection { client, local: Some(local) })
     }
+}
+
+/// Refuses a folder without a knowledge base, unless one may be made there: in a new or an empty folder.
+fn check(folder: &Path, missing: Missing) -> Result<()> {
+    let shown = folder.display();
+    if folder.join("store").is_dir() {
+        return Ok(());
+    }
+    if missing == Missing::Refuse {
+        return Err(not_found(format!(
+            "{shown} contains no knowledge base; 'lkr add --data-dir {shown}' makes one"
+        )));
+    }
+    if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(not_found(format!(
+            "{shown} contains no knowledge base, and is not empty; name a new folder"
+        )));
+    }
+    Ok(())
 }
 
 impl Connection {

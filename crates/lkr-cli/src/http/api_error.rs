@@ -30,7 +30,7 @@ impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.code {
             Some(code) => write!(f, "the server responded with error {code}: {}", self.message),
-            None => write!(f, "not an lkr server: HTTP {} without an envelope", self.status),
+            None => write!(f, "no lkr server answers there (HTTP {})", self.status),
         }
     }
 }

@@ -10,7 +10,7 @@ use lkr_sync::{Issue, IssueKind, Plan, Report};
 
 use crate::{
     exit::Exit,
-    terminal::{Output, Style, plural},
+    terminal::{Output, Style, clean, plural},
 };
 
 /// The most documents and issues that are listed.
@@ -41,14 +41,18 @@ pub(super) fn plan(output: &Output, plan: &Plan) -> Result<Exit> {
 }
 
 fn line(output: &Output, sign: &str, path: &str, more: &str) -> Result<()> {
-    if output.is_for_people() { output.line(&format!("{sign:<8} {path}{more}")) } else { output.line(path) }
+    if output.is_for_people() {
+        output.line(&clean(&format!("{sign:<8} {path}{more}")))
+    } else {
+        output.line(path)
+    }
 }
 
 /// Lists the documents that would be deleted.
 pub(super) fn deletes(plan: &Plan) -> io::Result<()> {
     let mut err = io::stderr();
     for step in plan.deletes.iter().take(MAX_SHOWN) {
-        writeln!(err, "  {}", step.path)?;
+        writeln!(err, "  {}", clean(&step.path))?;
     }
     match plan.deletes.len().saturating_sub(MAX_SHOWN) {
         0 => Ok(()),
@@ -69,7 +73,7 @@ pub(super) fn report(output: &Output, report: &Report, took: Duration) -> Result
     }
     if *kept > 0 {
         let documents = plural(*kept as u64, "document");
-        output.note(&format!("{documents} of files that are gone stay; --delete deletes them"))?;
+        output.note(&format!("{documents} whose files are gone: kept; --delete deletes them"))?;
     }
     issues(output, found)?;
     Ok(exit(found))
@@ -82,6 +86,9 @@ fn issues(output: &Output, issues: &[Issue]) -> Result<()> {
     for Issue { path, kind, reason } in issues.iter().take(MAX_SHOWN) {
         let name = if path.is_empty() { "." } else { path };
         output.warn(&format!("{name}: {}{reason}", explained(*kind)))?;
+    }
+    if issues.iter().any(|issue| matches!(issue.kind, IssueKind::Refused | IssueKind::TooLarge)) {
+        output.note("files that can never be sent may be named in .lkrignore")?;
     }
     match issues.len().saturating_sub(MAX_SHOWN) {
         0 => Ok(()),

@@ -4,6 +4,8 @@ use anyhow::Result;
 use console::{Style as ConsoleStyle, StyledObject, Term};
 use serde_json::Value;
 
+use crate::terminal::clean;
+
 /// How results are printed.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 #[command(next_help_heading = "Output")]
@@ -56,6 +58,14 @@ impl Output {
         self.term.is_term().then(|| usize::from(self.term.size().1))
     }
 
+    /// A text as a terminal may show it: without control characters but line breaks and tabs. A pipe gets it as it is.
+    pub(crate) fn shown(&self, text: &str) -> String {
+        if !self.term.is_term() {
+            return text.to_owned();
+        }
+        text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+    }
+
     /// A text in bold, if the output shows colours.
     pub(crate) fn bold<T>(&self, text: T) -> StyledObject<T> {
         ConsoleStyle::new().bold().apply_to(text)
@@ -93,7 +103,7 @@ impl Output {
     /// Prints a remark for people, beside the results.
     pub(crate) fn note(&self, text: &str) -> Result<()> {
         if self.is_for_people() {
-            writeln!(io::stderr(), "{text}")?;
+            writeln!(io::stderr(), "{}", clean(text))?;
         }
         Ok(())
     }
@@ -101,7 +111,7 @@ impl Output {
     /// Prints a warning, whoever reads the results.
     pub(crate) fn warn(&self, text: &str) -> Result<()> {
         let label = ConsoleStyle::new().for_stderr().yellow().apply_to("warning:");
-        writeln!(io::stderr(), "{label} {text}")?;
+        writeln!(io::stderr(), "{label} {}", clean(text))?;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::terminal::Output;
+use crate::terminal::{Output, clean};
 
 /// How often a spinner turns.
 const TICK: Duration = Duration::from_millis(100);
@@ -21,7 +21,9 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style.progress_chars("=> "));
         }
-        Self(bar)
+        let bar = Self(bar);
+        bar.update(0, None);
+        bar
     }
 
     /// Sets how many items are done, and the time left if it is known.
@@ -40,7 +42,8 @@ impl Bar {
     /// Prints a line above the bar.
     pub(crate) fn line(&self, text: &str) {
         self.0.suspend(|| {
-            let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
+            let _ =
+                std::io::Write::write_all(&mut std::io::stderr(), format!("{}\n", clean(text)).as_bytes());
         });
     }
 
@@ -52,6 +55,9 @@ impl Bar {
 /// A spinner with a text, for work whose length is not known.
 pub(crate) fn spinner(output: &Output, text: impl Into<String>) -> ProgressBar {
     let spinner = ProgressBar::with_draw_target(None, target(output));
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+        spinner.set_style(style);
+    }
     spinner.set_message(text.into());
     spinner.enable_steady_tick(TICK);
     spinner

@@ -1,7 +1,7 @@
 use anyhow::Result;
 use console::{Alignment, measure_text_width, pad_str, truncate_str};
 
-use crate::terminal::Output;
+use crate::terminal::{Output, clean};
 
 /// The space between columns.
 const GAP: usize = 2;
@@ -49,7 +49,7 @@ impl Table {
 
     /// Adds a row with a cell for each column. Control characters and line breaks become spaces.
     pub(crate) fn row(&mut self, cells: &[String]) {
-        self.rows.push(cells.iter().map(|cell| on_one_line(cell)).collect());
+        self.rows.push(cells.iter().map(|cell| clean(cell)).collect());
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -95,11 +95,6 @@ impl Table {
         }
         widths
     }
-}
-
-/// A text without line breaks and control characters, which could change what a terminal shows.
-pub(super) fn on_one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

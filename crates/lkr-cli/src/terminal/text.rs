@@ -12,6 +12,17 @@ pub(crate) fn field(value: &Value, name: &str) -> String {
     }
 }
 
+/// A text without control characters: those of a document or a file name could change what a terminal shows.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// The date of a field with a timestamp.
+pub(crate) fn day(value: &Value, name: &str) -> String {
+    let text = field(value, name);
+    text.get(..10).map(str::to_owned).unwrap_or(text)
+}
+
 /// The date and minute of a field with a timestamp.
 pub(crate) fn date(value: &Value, name: &str) -> String {
     let text = field(value, name);

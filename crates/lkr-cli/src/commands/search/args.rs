@@ -39,6 +39,10 @@ pub(crate) struct QueryArgs {
 
 /// The arguments of `lkr search` and `lkr ask`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n\
+                        \x20 lkr search \"why does the sea rise?\" --space handbook -n 5\n\
+                        \x20 lkr search tides --where '{\"field\": \"created_at\", \"gte\": \"2026-01-01\"}'\n\
+                        \x20 lkr ask \"who may sign a contract?\" --metadata team=legal")]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) query: QueryArgs,
@@ -49,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long)]
     by_document: bool,
     /// With --json: how each layer ranked the results.
-    #[arg(long)]
+    #[arg(long, requires = "json")]
     explain: bool,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
@@ -140,6 +144,7 @@ mod tests {
             "flat",
             "--by-document",
             "--explain",
+            "--json",
         ]);
         let expected = json!({
             "query": "tides", "top_k": 3, "spaces": ["sea", "moon"], "where": {"field": "title", "prefix": "T"},

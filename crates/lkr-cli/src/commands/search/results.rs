@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::DEFAULT_WIDTH;
-use crate::terminal::{Output, field, wrap};
+use crate::terminal::{Output, clean, field, wrap};
 
 /// The most characters of a passage that are shown.
 const MAX_SHOWN: usize = 600;
@@ -16,7 +15,7 @@ const INDENT: &str = "    ";
 
 /// Prints each passage below the title, headings and place that it comes from.
 pub(super) fn print(output: &Output, results: &[Value]) -> Result<()> {
-    let width = output.width().unwrap_or(DEFAULT_WIDTH);
+    let width = output.width().unwrap_or(usize::MAX);
     for (rank, result) in results.iter().enumerate() {
         let head = format!("{:>2}. {}", rank + 1, output.bold(headings(result)));
         let text = wrap(&highlighted(output, result), width, INDENT);
@@ -107,11 +106,6 @@ fn highlighted(output: &Output, result: &Value) -> String {
 fn range(value: &Value) -> Option<(usize, usize)> {
     let bound = |at: usize| usize::try_from(value.get(at)?.as_u64()?).ok();
     Some((bound(0)?, bound(1)?))
-}
-
-/// A text without control characters: those of a document could change what the terminal shows.
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn clean_chars(text: &[char]) -> String {
