@@ -138,7 +138,7 @@ fn every_way_to_start_the_server_parses_the_same_flags() {
     let reset = lkr().args(["reset-admin", "--data-dir", "missing"]).output().unwrap();
     assert!(start_error(&reset).contains("missing"), "{reset:?}");
     let command_line = lkr().arg("--help").output().unwrap();
-    assert!(String::from_utf8_lossy(&command_line.stdout).contains("ingest"), "{command_line:?}");
+    assert!(String::from_utf8_lossy(&command_line.stdout).contains("search"), "{command_line:?}");
 }
 
 #[test]

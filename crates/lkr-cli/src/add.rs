@@ -16,11 +16,11 @@ pub(crate) use report::Report;
 use crate::{
     arguments::pairs,
     collection::Input,
-    connection::TargetArgs,
+    commands::Common,
     exit::usage,
     http::Client,
     program::Program,
-    terminal::{Bar, Output, OutputArgs, Style, spinner},
+    terminal::{Bar, Output, Style, spinner},
 };
 use inputs::Inputs;
 use item::Item;
@@ -63,14 +63,12 @@ pub(crate) struct Args {
     #[arg(long)]
     no_wait: bool,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    common: Common,
 }
 
 /// Sends the documents and prints a report. A document that is refused or fails does not stop the others.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let output = args.output.output();
+    let output = args.common.output.output();
     if args.stdin_name.is_some() && !args.paths.iter().any(|path| path == inputs::STDIN) {
         return Err(usage("--stdin-name is for the standard input, which is named by -"));
     }
@@ -88,7 +86,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
         force: args.force,
         waits: !args.no_wait,
     };
-    let connection = args.target.log_in_or_create(program)?;
+    let connection = args.common.target.log_in_or_create(program)?;
     let mut report = send_items(&connection.client, items, &options, &output)?;
     connection.close()?;
     for ended in &unread {

@@ -14,9 +14,11 @@ pub(crate) mod status;
 pub(crate) mod tasks;
 pub(crate) mod users;
 
+mod common;
 mod documents;
 mod listing;
 pub(crate) mod query;
 mod reference;
 
+pub(crate) use common::Common;
 pub(crate) use listing::{List, each_item};

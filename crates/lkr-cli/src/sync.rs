@@ -19,11 +19,10 @@ use lkr_sync::{
 };
 
 use crate::{
-    commands::account::machine,
-    connection::TargetArgs,
+    commands::{Common, account::machine},
     exit::{Exit, not_found, reason, usage},
     program::Program,
-    terminal::{Output, OutputArgs, confirm, plural},
+    terminal::{Output, confirm, plural},
 };
 use progress::Progress;
 use remote::HttpRemote;
@@ -69,18 +68,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MB", default_value_t = 50)]
     max_size_mb: u64,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    common: Common,
 }
 
 /// Synchronises the folder once, or until the program is interrupted.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let output = args.output.output();
+    let output = args.common.output.output();
     if !args.folder.is_dir() {
         return Err(not_found(format!("{} is no folder", args.folder.display())));
     }
-    let connection = args.target.log_in_or_create(program)?;
+    let connection = args.common.target.log_in_or_create(program)?;
     let remote = HttpRemote::connect(connection.client.clone(), &args.space)?;
     let mut sync = FolderSync::open(&args.folder, options(args)?).map_err(explained)?;
     if let Opening::Copied { from } = sync.opening() {
@@ -102,7 +99,7 @@ fn options(args: &Args) -> Result<Options> {
         _ => None,
     };
     Ok(Options {
-        target: format!("{} {}", args.target.name()?, args.space),
+        target: format!("{} {}", args.common.target.name()?, args.space),
         machine: machine(),
         identity,
         extensions: Format::extensions()

@@ -6,10 +6,9 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::{
-    commands::search::QueryArgs,
-    connection::TargetArgs,
+    commands::{Common, search::QueryArgs},
     program::Program,
-    terminal::{OutputArgs, Style, field},
+    terminal::{Style, field},
 };
 
 /// The arguments of `lkr context`.
@@ -21,17 +20,15 @@ pub(crate) struct Args {
     #[arg(long, short = 't', value_name = "COUNT")]
     max_tokens: Option<u64>,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    common: Common,
 }
 
 /// Prints the text of the context.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let output = args.output.output();
+    let output = args.common.output.output();
     let mut body = args.query.body()?;
     body.extend(args.max_tokens.map(|tokens| ("max_tokens".to_owned(), json!(tokens))));
-    let connection = args.target.connect(program)?;
+    let connection = args.common.target.connect(program)?;
     let found = connection.client.post("/context", &Value::Object(body))?.data;
     connection.close()?;
     for warning in found.get("warnings").and_then(Value::as_array).into_iter().flatten() {

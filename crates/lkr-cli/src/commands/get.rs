@@ -12,12 +12,11 @@ use serde_json::Value;
 use tempfile::NamedTempFile;
 
 use crate::{
-    commands::{List, documents, query::QueryString},
-    connection::TargetArgs,
+    commands::{Common, List, documents, query::QueryString},
     exit::usage,
     http::Client,
     program::Program,
-    terminal::{Column, Output, OutputArgs, Style, clean, date, field},
+    terminal::{Column, Output, Style, clean, date, field},
 };
 
 /// The metadata that the server gives a file, which the line about the file shows.
@@ -42,15 +41,13 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["text", "chunks"])]
     out: Option<PathBuf>,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    common: Common,
 }
 
 /// Prints what is asked for, by default the title, metadata and sections.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let output = args.output.output();
-    let connection = args.target.connect(program)?;
+    let output = args.common.output.output();
+    let connection = args.common.target.connect(program)?;
     let client = &connection.client;
     let path = format!("/documents/{}", documents::find(client, &args.document)?);
     if args.file || args.out.is_some() {

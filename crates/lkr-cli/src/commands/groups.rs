@@ -3,17 +3,16 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     commands::{
-        List,
+        Common, List,
         query::{QueryString, segment},
     },
-    connection::TargetArgs,
     http::Client,
     program::Program,
-    terminal::{Column, Output, OutputArgs, Style, date, field},
+    terminal::{Column, Output, date, field},
 };
 
 /// The arguments of `lkr groups`.
@@ -24,14 +23,6 @@ pub(crate) struct Args {
     action: Option<Action>,
     #[command(flatten)]
     common: Common,
-}
-
-#[derive(Debug, clap::Args)]
-struct Common {
-    #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -114,11 +105,11 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
         }
         Some(Action::Create { name, title, .. }) => {
             let answer = client.post("/groups", &json!({"group": name, "title": title}))?.data;
-            changed(output, &answer, name, &format!("created {name}"))
+            output.changed(&answer, name, &format!("created {name}"))
         }
         Some(Action::Rm { name, .. }) => {
             let answer = client.delete(&path(name))?.data;
-            changed(output, &answer, name, &format!("deleted {name}"))
+            output.changed(&answer, name, &format!("deleted {name}"))
         }
         Some(Action::Members { name, .. }) => {
             let members = List {
@@ -130,11 +121,11 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
         }
         Some(Action::Add { name, username, .. }) => {
             let answer = client.put(&member(name, username), &json!({}))?.data;
-            changed(output, &answer, username, &format!("{username} is in {name}"))
+            output.changed(&answer, username, &format!("{username} is in {name}"))
         }
         Some(Action::Drop { name, username, .. }) => {
             let answer = client.delete(&member(name, username))?.data;
-            changed(output, &answer, username, &format!("{username} is no longer in {name}"))
+            output.changed(&answer, username, &format!("{username} is no longer in {name}"))
         }
     }
 }
@@ -145,12 +136,4 @@ fn path(group: &str) -> String {
 
 fn member(group: &str, username: &str) -> String {
     format!("{}/members/{}", path(group), segment(username))
-}
-
-fn changed(output: &Output, answer: &Value, name: &str, sentence: &str) -> Result<()> {
-    match output.style {
-        Style::Json => output.json(answer),
-        Style::Names => output.line(name),
-        Style::People => output.line(sentence),
-    }
 }

@@ -7,14 +7,13 @@ use serde_json::{Value, json};
 
 use crate::{
     commands::{
-        List,
+        Common, List,
         query::{QueryString, segment},
     },
-    connection::TargetArgs,
     exit::usage,
     http::Client,
     program::Program,
-    terminal::{Column, Output, OutputArgs, Style, day, field},
+    terminal::{Column, Output, Style, day, field},
 };
 
 /// The arguments of `lkr keys`.
@@ -25,14 +24,6 @@ pub(crate) struct Args {
     action: Option<Action>,
     #[command(flatten)]
     common: Common,
-}
-
-#[derive(Debug, clap::Args)]
-struct Common {
-    #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -95,11 +86,7 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
         }
         Some(Action::Rm { key, .. }) => {
             let answer = client.delete(&format!("/auth/keys/{}", segment(key)))?.data;
-            match output.style {
-                Style::Json => output.json(&answer),
-                Style::Names => output.line(key),
-                Style::People => output.line(&format!("deleted {key}")),
-            }
+            output.changed(&answer, key, &format!("deleted {key}"))
         }
     }
 }

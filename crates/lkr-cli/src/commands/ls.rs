@@ -6,10 +6,9 @@ use anyhow::Result;
 
 use crate::{
     arguments::expression,
-    commands::{List, query::QueryString},
-    connection::TargetArgs,
+    commands::{Common, List, query::QueryString},
     program::Program,
-    terminal::{Column, OutputArgs, day, field, plural},
+    terminal::{Column, day, field, plural},
 };
 
 /// The arguments of `lkr ls`.
@@ -34,14 +33,12 @@ pub(crate) struct Args {
     #[arg(long, short = 'n', value_name = "COUNT")]
     limit: Option<usize>,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    common: Common,
 }
 
 /// Prints the documents, newest first.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let output = args.output.output();
+    let output = args.common.output.output();
     let condition = args.condition.as_deref().map(expression).transpose()?;
     let query = QueryString::default()
         .with_some("q", args.text.clone())
@@ -68,7 +65,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
             ]
         },
     };
-    let connection = args.target.connect(program)?;
+    let connection = args.common.target.connect(program)?;
     let count = list.print(&connection.client, &output, "/documents", &query, args.limit)?;
     connection.close()?;
     let first = if args.limit == Some(count) { "the first " } else { "" };

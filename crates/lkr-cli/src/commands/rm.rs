@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 
 use crate::{
     arguments::expression,
-    commands::documents,
-    connection::TargetArgs,
+    commands::{Common, documents},
     exit::{Exit, exit_of, reason},
     http::Client,
     program::Program,
-    terminal::{Output, OutputArgs, Style, clean, confirm, field, plural, spinner},
+    terminal::{Output, clean, confirm, field, plural, spinner},
     wait::wait_for,
 };
 
@@ -32,15 +31,13 @@ pub(crate) struct Args {
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    common: Common,
 }
 
 /// Deletes the documents, and prints what was deleted.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let output = args.output.output();
-    let connection = args.target.log_in(program)?;
+    let output = args.common.output.output();
+    let connection = args.common.target.log_in(program)?;
     let exit = match &args.condition {
         Some(condition) => delete_where(args, &connection.client, &output, &expression(condition)?),
         None => delete_each(args, &connection.client, &output),
@@ -102,14 +99,7 @@ fn look_up(client: &Client, named: &str) -> Result<(String, String)> {
 /// Deletes one document.
 fn delete(client: &Client, output: &Output, id: &str) -> Result<()> {
     let deleted = client.delete(&format!("/documents/{id}"))?.data;
-    if output.is_for_people() { output.line(&format!("deleted {id}")) } else { print(output, &deleted, id) }
-}
-
-fn print(output: &Output, answer: &Value, name: &str) -> Result<()> {
-    match output.style {
-        Style::Json => output.json(answer),
-        _ => output.line(name),
-    }
+    output.changed(&deleted, id, &format!("deleted {id}"))
 }
 
 /// Counts the documents that match, asks, and deletes them.
@@ -118,12 +108,8 @@ fn delete_where(args: &Args, client: &Client, output: &Output, condition: &Value
     let count = counted.get("documents").and_then(Value::as_u64).unwrap_or_default();
     let documents = plural(count, "document");
     if args.dry_run || count == 0 {
-        if output.is_for_people() {
-            let would = if args.dry_run { "would be" } else { "match; nothing was" };
-            output.line(&format!("{documents} {would} deleted"))?;
-        } else {
-            print(output, &counted, &count.to_string())?;
-        }
+        let would = if args.dry_run { "would be" } else { "match; nothing was" };
+        output.changed(&counted, &count.to_string(), &format!("{documents} {would} deleted"))?;
         return Ok(Exit::Done);
     }
     if !args.yes && !confirm(&format!("Delete {documents}?"), "--yes")? {
@@ -137,11 +123,8 @@ fn delete_where(args: &Args, client: &Client, output: &Output, condition: &Value
     match task?.outcome() {
         Ok(result) => {
             let deleted = result.pointer("/deleted/l1").and_then(Value::as_u64).unwrap_or_default();
-            if output.is_for_people() {
-                output.line(&format!("deleted {}", plural(deleted, "document")))?;
-            } else {
-                print(output, &result, &deleted.to_string())?;
-            }
+            let sentence = format!("deleted {}", plural(deleted, "document"));
+            output.changed(&result, &deleted.to_string(), &sentence)?;
             Ok(Exit::Done)
         }
         Err(reason) => {

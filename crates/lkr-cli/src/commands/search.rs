@@ -24,8 +24,8 @@ pub(crate) enum Answer {
 
 /// Searches and prints the passages, best first, or the summary with its sources.
 pub(crate) fn run(args: &Args, answer: Answer, program: &Program) -> Result<ExitCode> {
-    let output = args.output.output();
-    let connection = args.target.connect(program)?;
+    let output = args.common.output.output();
+    let connection = args.common.target.connect(program)?;
     let wait = spinner(&output, "searching");
     let response = connection.client.post("/search", &args.body(answer)?);
     wait.finish_and_clear();

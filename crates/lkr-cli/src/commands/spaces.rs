@@ -7,14 +7,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     commands::{
-        List,
+        Common, List,
         query::{QueryString, segment},
     },
-    connection::TargetArgs,
     exit::Exit,
     http::Client,
     program::Program,
-    terminal::{Column, Output, OutputArgs, Style, confirm, field, spinner},
+    terminal::{Column, Output, confirm, field, spinner},
     wait::wait_for,
 };
 
@@ -26,14 +25,6 @@ pub(crate) struct Args {
     action: Option<Action>,
     #[command(flatten)]
     common: Common,
-}
-
-#[derive(Debug, clap::Args)]
-struct Common {
-    #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -188,11 +179,11 @@ fn act(action: &Action, client: &Client, output: &Output) -> Result<Exit> {
             let mut body = change.body();
             body.insert("space".to_owned(), json!(name));
             let created = client.post("/spaces", &Value::Object(body))?.data;
-            changed(output, &created, name, &format!("created {name}"))?;
+            output.changed(&created, name, &format!("created {name}"))?;
         }
         Action::Set { name, change, .. } => {
             let answer = client.patch(&path(name), &Value::Object(change.body()))?.data;
-            changed(output, &answer, name, &format!("changed {name}"))?;
+            output.changed(&answer, name, &format!("changed {name}"))?;
         }
         Action::Rm { name, documents, yes, .. } => return remove(client, output, name, *documents, *yes),
         Action::Members { name, .. } => {
@@ -213,12 +204,12 @@ fn act(action: &Action, client: &Client, output: &Output) -> Result<Exit> {
             let member = member_name(plain);
             let path = format!("{}/members/{}", path(name), segment(&member));
             let answer = client.put(&path, &json!({"role": role}))?.data;
-            changed(output, &answer, &member, &format!("{plain} is a {role} of {name}"))?;
+            output.changed(&answer, &member, &format!("{plain} is a {role} of {name}"))?;
         }
         Action::Revoke { name, member: plain, .. } => {
             let member = member_name(plain);
             let answer = client.delete(&format!("{}/members/{}", path(name), segment(&member)))?.data;
-            changed(output, &answer, &member, &format!("{plain} is no longer a member of {name}"))?;
+            output.changed(&answer, &member, &format!("{plain} is no longer a member of {name}"))?;
         }
     }
     Ok(Exit::Done)
@@ -231,14 +222,6 @@ fn path(space: &str) -> String {
 /// A member as the service names it; a plain name is an account's.
 fn member_name(member: &str) -> String {
     if member.contains(':') { member.to_owned() } else { format!("user:{member}") }
-}
-
-fn changed(output: &Output, answer: &Value, name: &str, sentence: &str) -> Result<()> {
-    match output.style {
-        Style::Json => output.json(answer),
-        Style::Names => output.line(name),
-        Style::People => output.line(sentence),
-    }
 }
 
 /// Deletes a space, and waits until its documents are deleted too.
@@ -260,7 +243,7 @@ fn remove(client: &Client, output: &Output, name: &str, documents: bool, yes: bo
             return Ok(Exit::Partly);
         }
     }
-    changed(output, &answer, name, &format!("deleted {name}"))?;
+    output.changed(&answer, name, &format!("deleted {name}"))?;
     Ok(Exit::Done)
 }
 

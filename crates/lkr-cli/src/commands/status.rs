@@ -6,31 +6,30 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::{
-    connection::TargetArgs,
+    commands::Common,
     program::Program,
-    terminal::{OutputArgs, Style, field},
+    terminal::{Style, field},
 };
 
 /// The arguments of `lkr status`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    common: Common,
 }
 
 /// Prints the server, the account and the numbers of documents.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let output = args.output.output();
-    let connection = args.target.connect(program)?;
+    let output = args.common.output.output();
+    let connection = args.common.target.connect(program)?;
     let client = &connection.client;
     let ready: Value = serde_json::from_str(&client.page("/readyz")?)
         .with_context(|| format!("no lkr server answers at {}", client.base()))?;
     let ready = ready.get("data").cloned().unwrap_or_default();
     let account = if client.has_credential() { client.get("/auth/me")?.data } else { Value::Null };
     let stats = client.get("/knowledge/stats")?.data;
-    let server = if args.target.names_folder() { args.target.name()? } else { client.base().to_owned() };
+    let server =
+        if args.common.target.names_folder() { args.common.target.name()? } else { client.base().to_owned() };
     match output.style {
         Style::Json => {
             output.json(&json!({"server": server, "account": account, "ready": ready, "stats": stats}))?;

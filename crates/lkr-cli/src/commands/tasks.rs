@@ -6,12 +6,11 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::{
-    commands::{List, query::QueryString},
-    connection::TargetArgs,
+    commands::{Common, List, query::QueryString},
     exit::Exit,
     http::Client,
     program::Program,
-    terminal::{Column, Output, OutputArgs, Style, date, field, plural, spinner},
+    terminal::{Column, Output, Style, date, field, plural, spinner},
     wait::wait_for,
 };
 
@@ -24,9 +23,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     list: ListArgs,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    common: Common,
 }
 
 #[derive(Debug, clap::Args)]
@@ -62,25 +59,23 @@ struct OneTask {
     #[arg(value_name = "TASK")]
     task: String,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    common: Common,
 }
 
 /// Lists tasks, newest first, or does what is asked for.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let Some(action) = &args.action else {
-        let connection = args.target.connect(program)?;
-        list(&connection.client, &args.output.output(), &args.list)?;
+        let connection = args.common.target.connect(program)?;
+        list(&connection.client, &args.common.output.output(), &args.list)?;
         connection.close()?;
         return Ok(ExitCode::SUCCESS);
     };
     let (Action::Show(one) | Action::Wait(one) | Action::Retry(one) | Action::Cancel(one) | Action::Rm(one)) =
         action;
-    let output = one.output.output();
+    let output = one.common.output.output();
     let connection = match action {
-        Action::Show(_) | Action::Wait(_) => one.target.connect(program)?,
-        _ => one.target.log_in(program)?,
+        Action::Show(_) | Action::Wait(_) => one.common.target.connect(program)?,
+        _ => one.common.target.log_in(program)?,
     };
     let exit = act(action, &connection.client, &output, &one.task);
     connection.close()?;
@@ -193,18 +188,9 @@ fn print(output: &Output, task: &Value) -> Result<()> {
 }
 
 fn print_change(output: &Output, answer: &Value, task: &str) -> Result<()> {
-    match output.style {
-        Style::Json => output.json(answer),
-        Style::Names => output.line(task),
-        Style::People => {
-            let status = field(answer, "status");
-            output.line(&if status.is_empty() {
-                format!("removed {task}")
-            } else {
-                format!("{task} is {status}")
-            })
-        }
-    }
+    let status = field(answer, "status");
+    let sentence = if status.is_empty() { format!("removed {task}") } else { format!("{task} is {status}") };
+    output.changed(answer, task, &sentence)
 }
 
 #[cfg(test)]

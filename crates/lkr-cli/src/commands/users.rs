@@ -7,14 +7,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     commands::{
-        List,
+        Common, List,
         query::{QueryString, segment},
     },
-    connection::TargetArgs,
     exit::{Exit, usage},
     http::Client,
     program::Program,
-    terminal::{Column, Output, OutputArgs, Style, confirm, date, field, read_new_password},
+    terminal::{Column, Output, confirm, date, field, read_new_password},
 };
 
 /// The arguments of `lkr users`.
@@ -25,14 +24,6 @@ pub(crate) struct Args {
     action: Option<Action>,
     #[command(flatten)]
     common: Common,
-}
-
-#[derive(Debug, clap::Args)]
-struct Common {
-    #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -118,7 +109,7 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<Exit
             let body = json!({
                 "username": username, "password": password, "role": role, "must_change_password": !keep_password
             });
-            changed(output, &client.post("/users", &body)?.data, username, "created")?;
+            output.changed(&client.post("/users", &body)?.data, username, &format!("created {username}"))?;
         }
         Some(Action::Set { username, role, disable, enable, .. }) => {
             let mut change = Map::new();
@@ -129,24 +120,27 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<Exit
             if change.is_empty() {
                 return Err(usage("nothing to change: give --role, --disable or --enable"));
             }
-            changed(
-                output,
+            output.changed(
                 &client.patch(&path(username), &Value::Object(change))?.data,
                 username,
-                "changed",
+                &format!("changed {username}"),
             )?;
         }
         Some(Action::Password { username, .. }) => {
             let password = read_new_password("New password", "the new password is missing")?;
             let body = json!({"new_password": password});
             let answer = client.post(&format!("{}/password", path(username)), &body)?.data;
-            changed(output, &answer, username, "set the password of")?;
+            output.changed(&answer, username, &format!("set the password of {username}"))?;
         }
         Some(Action::Rm { username, yes, .. }) => {
             if !yes && !confirm(&format!("Delete the account {username}?"), "--yes")? {
                 return Ok(Exit::Failed);
             }
-            changed(output, &client.delete(&path(username))?.data, username, "deleted")?;
+            output.changed(
+                &client.delete(&path(username))?.data,
+                username,
+                &format!("deleted {username}"),
+            )?;
         }
     }
     Ok(Exit::Done)
@@ -178,12 +172,4 @@ fn status(user: &Value) -> String {
 
 fn path(username: &str) -> String {
     format!("/users/{}", segment(username))
-}
-
-fn changed(output: &Output, answer: &Value, username: &str, what: &str) -> Result<()> {
-    match output.style {
-        Style::Json => output.json(answer),
-        Style::Names => output.line(username),
-        Style::People => output.line(&format!("{what} {username}")),
-    }
 }

@@ -100,6 +100,15 @@ impl Output {
         self.line(&value.to_string())
     }
 
+    /// Prints what a command changed: the server's answer, a name, or a sentence.
+    pub(crate) fn changed(&self, answer: &Value, name: &str, sentence: &str) -> Result<()> {
+        match self.style {
+            Style::Json => self.json(answer),
+            Style::Names => self.line(name),
+            Style::People => self.line(sentence),
+        }
+    }
+
     /// Prints a remark for people, beside the results.
     pub(crate) fn note(&self, text: &str) -> Result<()> {
         if self.is_for_people() {

@@ -32,7 +32,10 @@ pub(crate) fn confirm(question: &str, flag: &str) -> Result<bool> {
 pub(crate) fn read_password(prompt: &str, missing: &str) -> Result<String> {
     if io::stdin().is_terminal() {
         restore_echo_on_interrupt();
-        return rpassword::prompt_password(format!("{prompt}: ")).context("read the password");
+        return match rpassword::prompt_password(format!("{prompt}: ")) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => process::exit(INTERRUPTED),
+            read => read.context("read the password"),
+        };
     }
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line).context("read the password")?;

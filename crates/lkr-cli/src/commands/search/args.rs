@@ -4,8 +4,7 @@ use serde_json::{Map, Value, json};
 use super::Answer;
 use crate::{
     arguments::{expression, pairs},
-    connection::TargetArgs,
-    terminal::OutputArgs,
+    commands::Common,
 };
 
 /// What is searched, and where.
@@ -56,9 +55,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "json")]
     explain: bool,
     #[command(flatten)]
-    pub(crate) target: TargetArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) common: Common,
 }
 
 impl QueryArgs {
