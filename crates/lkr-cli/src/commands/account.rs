@@ -68,7 +68,7 @@ pub(crate) fn log_in(args: &LoginArgs) -> Result<ExitCode> {
     let file = logins.write()?;
     if let Some(SavedLogin { token, key_id: Some(key_id), .. }) = former {
         // The former key may have ended already.
-        let _ = client.clone().with_bearer(&token).delete(&format!("/auth/keys/{}", segment(&key_id)));
+        let _ = client.with_bearer(&token).delete(&format!("/auth/keys/{}", segment(&key_id)));
     }
     output.note(&format!("logged in to {server} as {username}; the key is in {}", file.display()))?;
     Ok(ExitCode::SUCCESS)
