@@ -182,4 +182,19 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn tasks_named_in_pages_exist() {
+        let mut unknown = Vec::new();
+        for (path, text) in pages() {
+            for rest in text.split("cargo xtask ").skip(1) {
+                let task: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '-').collect();
+                let is_known = crate::USAGE.contains(&format!("{task} ")) || crate::USAGE.ends_with(&task);
+                if !is_known && task != "TASK" {
+                    unknown.push(format!("{}: {task}", path.display()));
+                }
+            }
+        }
+        assert!(unknown.is_empty(), "there are no such tasks:\n{}", unknown.join("\n"));
+    }
 }

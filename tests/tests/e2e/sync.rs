@@ -12,7 +12,7 @@ use std::{
 use lkr_tests::{CommandLine, Seed, Server, printed};
 use serde_json::{Value, json};
 
-/// How often a run is killed; `CRASH_KILLS` overrides it.
+/// How often a run is killed, and every fourth time the server before it; `CRASH_KILLS` overrides it.
 const KILLS: u64 = 12;
 
 /// How long a watched change may take to be found.
@@ -209,6 +209,9 @@ fn kills_amid_a_sync_leave_one_document_for_each_file() {
         thread::sleep(Duration::from_millis(seed.below(600)));
         change(&lkr, &mut seed);
         // Any end is right: it may have been killed, or have been done before.
+        if seed.below(4) == 0 {
+            server.restart();
+        }
         let _ = child.kill();
         child.wait().unwrap();
     }
