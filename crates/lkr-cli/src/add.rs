@@ -20,7 +20,7 @@ use crate::{
     exit::usage,
     http::Client,
     program::Program,
-    terminal::{Bar, Output, Style, spinner},
+    terminal::{Bar, Output, Style, plural, spinner},
 };
 use inputs::Inputs;
 use item::Item;
@@ -125,6 +125,10 @@ fn send_items(client: &Client, items: Vec<Item>, options: &Options, output: &Out
     }
     if let Some(wait) = wait {
         wait.finish_and_clear();
+    }
+    if report.is_err() && done > 0 {
+        let documents = plural(done, "document");
+        output.note(&format!("{documents} ended before; 'lkr tasks' shows what the server goes on with"))?;
     }
     report
 }

@@ -147,6 +147,8 @@ fn spaces_groups_users_and_keys_are_managed() {
     assert_eq!(hidden.status.code(), Some(4), "{}", printed(&hidden));
     assert_eq!(admin.print(&["users", "set", "eva", "--disable"]), "changed eva\n");
     assert_eq!(eva.run(&["keys"]).status.code(), Some(3));
+    let full = admin.run(&["spaces", "rm", "sea", "--yes"]);
+    assert!(full.status.code() == Some(3) && printed(&full).contains("--documents"), "{}", printed(&full));
     assert_eq!(admin.print(&["spaces", "rm", "sea", "--documents", "--yes"]), "deleted sea\n");
     assert_eq!(admin.print(&["users", "rm", "eva", "--yes"]), "deleted eva\n");
     assert_eq!(admin.print(&["spaces", "-q"]), "default\n");

@@ -11,7 +11,7 @@ use crate::{
         query::{QueryString, segment},
     },
     exit::Exit,
-    http::Client,
+    http::{ApiError, Client},
     program::Program,
     terminal::{Column, Output, confirm, field, spinner},
     wait::wait_for,
@@ -224,15 +224,27 @@ fn member_name(member: &str) -> String {
     if member.contains(':') { member.to_owned() } else { format!("user:{member}") }
 }
 
+/// A conflict with what to do about it: the space has documents, or its deletion has begun.
+fn with_hint(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<ApiError>() {
+        Some(ApiError { code: Some(1003), message, .. }) => {
+            let message = format!("{message}; --documents deletes its documents too");
+            ApiError { status: 409, code: Some(1003), message, retry_after: None }.into()
+        }
+        _ => error,
+    }
+}
+
 /// Deletes a space, and waits until its documents are deleted too.
 fn remove(client: &Client, output: &Output, name: &str, documents: bool, yes: bool) -> Result<Exit> {
     let what = if documents { format!("{name} and all of its documents") } else { name.to_owned() };
-    if !yes && !confirm(&format!("Delete the space {what}?"), "--yes")? {
+    if !yes && !confirm(&format!("Delete the space {what}? Its name is never used again."), "--yes")? {
         return Ok(Exit::Failed);
     }
     let mode = documents.then_some("delete");
     let query = QueryString::default().with_some("documents", mode);
-    let answer = client.delete(&format!("{}{query}", path(name)))?.data;
+    let answer = client.delete(&format!("{}{query}", path(name)));
+    let answer = answer.map_err(|error| if documents { error } else { with_hint(error) })?.data;
     let task = field(&answer, "task_id");
     if !task.is_empty() {
         let wait = spinner(output, format!("deleting {what}"));
