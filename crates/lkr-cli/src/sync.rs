@@ -58,6 +58,9 @@ pub(crate) struct Args {
     /// Send files again that the server refused before, although they did not change.
     #[arg(long)]
     retry_refused: bool,
+    /// Give the folder this id, of A-Z a-z 0-9 . _ -: for checkouts that are made anew each time.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["moved", "copied"])]
+    id: Option<String>,
     /// The folder was moved here from another machine: go on with its documents.
     #[arg(long)]
     moved: bool,
@@ -101,6 +104,7 @@ fn options(args: &Args) -> Result<Options> {
     Ok(Options {
         target: format!("{} {}", args.common.target.name()?, args.space),
         machine: machine(),
+        id: args.id.clone(),
         identity,
         extensions: Format::extensions()
             .map(|extension| extension.trim_start_matches('.').to_owned())

@@ -116,7 +116,14 @@ fn lock(path: &Path) -> Result<File> {
 }
 
 fn identify(root: &Path, options: &Options) -> Result<(Record, Opening)> {
-    let Some(record) = read_record(root)? else {
+    let record = read_record(root)?;
+    if let Some(id) = &options.id {
+        check_id(id)?;
+        let is_known = record.is_some_and(|record| record.id == *id);
+        let record = Record { id: id.clone(), ..new_record(root, options) };
+        return written(root, record, if is_known { Opening::Known } else { Opening::New });
+    }
+    let Some(record) = record else {
         return written(root, new_record(root, options), Opening::New);
     };
     if record.machine == options.machine && record.path == root {
@@ -130,6 +137,16 @@ fn identify(root: &Path, options: &Options) -> Result<(Record, Opening)> {
             written(root, moved, Opening::Moved { from })
         }
     }
+}
+
+/// Refuses an id that could not be told apart in a source.
+fn check_id(id: &str) -> Result<()> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if (1..=64).contains(&id.len()) && id.chars().all(is_allowed) {
+        return Ok(());
+    }
+    let message = format!("the id {id:?} must have 1 to 64 characters of A-Z a-z 0-9 . _ -");
+    Err(Error::new(ErrorKind::Folder, OPEN, message))
 }
 
 /// Whether the folder, whose record names another place, was moved or copied from there.

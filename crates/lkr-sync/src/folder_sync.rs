@@ -34,7 +34,9 @@ impl FolderSync {
     /// [`Options::identity`] is `None`.
     pub fn open(folder: &Path, options: Options) -> Result<Self> {
         let folder = Folder::open(folder, &options)?;
-        let is_new = matches!(folder.opening(), Opening::New | Opening::Copied { .. });
+        // Another folder may have been interrupted under an id that is given.
+        let is_new =
+            options.id.is_none() && matches!(folder.opening(), Opening::New | Opening::Copied { .. });
         let state = State::open(folder.state_file(&options.target), folder.id(), &options.target, is_new)?;
         Ok(Self { folder, options, state })
     }

@@ -7,6 +7,9 @@ pub struct Options {
     pub target: String,
     /// The name of this machine, by which a folder notices that it is on another one.
     pub machine: String,
+    /// The id of the folder, instead of the one that it has or would get: for folders that are made anew each time, such as
+    /// checkouts. 1 to 64 of `A-Z a-z 0-9 . _ -`. Whoever gives it answers for it: folders of one id are taken for the same.
+    pub id: Option<String>,
     /// What to do with a folder that was synchronised on another machine.
     pub identity: Option<Identity>,
     /// The extensions of the files to synchronise, without a dot, in any case.

@@ -18,6 +18,7 @@ pub(crate) struct Bench {
 
 pub(crate) fn options() -> Options {
     Options {
+        id: None,
         target: "http://host/ default".into(),
         machine: "here".into(),
         identity: None,

@@ -55,6 +55,29 @@ fn copied_folder_gets_documents_of_its_own() {
     assert_eq!(bench.service.inner().documents.len(), 2);
 }
 
+#[test]
+fn given_id_makes_a_fresh_checkout_the_same_folder() {
+    let bench = Bench::new(&[("a.txt", "one"), ("b.txt", "two")]);
+    let named = || Options { id: Some("handbook".into()), ..options() };
+    assert_eq!(bench.try_run(named()).unwrap().new, 2);
+    fs::remove_dir_all(bench.path(".lkr")).unwrap();
+    fs::remove_file(bench.path("b.txt")).unwrap();
+    let mut fresh = FolderSync::open(&bench.root(), named()).unwrap();
+    assert_eq!((fresh.source_prefix().as_str(), fresh.opening()), ("sync:handbook/", &Opening::New));
+    let plan = fresh.plan(&bench.service, &()).unwrap();
+    assert_eq!((plan.unchanged, plan.deletes.len(), plan.uploads.len()), (1, 1, 0));
+    drop(fresh);
+    assert_eq!(FolderSync::open(&bench.root(), named()).unwrap().opening(), &Opening::Known);
+    for invalid in ["", "a/b", &"x".repeat(65)] {
+        let options = Options { id: Some(invalid.to_owned()), ..options() };
+        assert_eq!(
+            FolderSync::open(&bench.root(), options).unwrap_err().kind(),
+            ErrorKind::Folder,
+            "{invalid}"
+        );
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn folder_with_two_paths_is_one() {
