@@ -1,4 +1,5 @@
-//! Snapshots of the OpenAPI document and of the main responses. `INSTA_UPDATE=always cargo test -p lkr-server` accepts new ones.
+//! Snapshots of the OpenAPI document and of the main responses. `INSTA_UPDATE=always cargo test --workspace --test api` accepts new
+//! ones.
 
 use actix_web::http::Method;
 use serde_json::{Value, json};
