@@ -87,7 +87,7 @@ impl Guide {
         fs::write(folder.join("handbook/rules.md"), "# Rules\n\nBe kind.\n").unwrap();
         if path == "README.md" {
             fs::create_dir(folder.join("docs")).unwrap();
-            for name in ["README.md", "docs/search.md", "docs/documents.md"] {
+            for name in ["CONTRIBUTING.md", "docs/search.md", "docs/documents.md"] {
                 fs::copy(workspace().join(name), folder.join(name)).unwrap();
             }
         }
