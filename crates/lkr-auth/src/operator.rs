@@ -12,7 +12,7 @@ const PAGE: usize = 100;
 /// only, so it ends with the process.
 ///
 /// It acts as the account [`FIRST_ADMIN`], or as another enabled admin if that one is not, and needs no change of password
-/// first: whoever can open the store can also reset that password.
+/// first: a process that can open the store can also reset that password.
 #[derive(Clone)]
 pub struct OperatorToken(String);
 

@@ -6,7 +6,7 @@ mod gold;
 mod lines;
 
 pub(crate) use documents::{Input, collection};
-pub(crate) use files::{files_below, is_collection};
+pub(crate) use files::{file_name, files_below, is_collection, is_known};
 pub(crate) use gold::{Gold, Query};
 pub(crate) use lines::json_lines;
 

@@ -9,7 +9,10 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::http::{ApiError, Client};
+use crate::{
+    http::{ApiError, Client},
+    terminal::{Output, spinner},
+};
 
 /// Pauses between polls of a task. They grow, because most tasks end quickly; the last one is repeated.
 const POLL: [Duration; 4] = [
@@ -73,6 +76,14 @@ pub(crate) fn wait_for(client: &Client, task_id: &str) -> Result<Task> {
         pause = pauses.next().unwrap_or(pause);
         thread::sleep(pause);
     }
+}
+
+/// Waits until a task has ended, with a spinner that says what is waited for.
+pub(crate) fn wait_visibly(client: &Client, output: &Output, task_id: &str, text: &str) -> Result<Task> {
+    let wait = spinner(output, text);
+    let ended = wait_for(client, task_id);
+    wait.finish_and_clear();
+    ended
 }
 
 /// Repeats a request while the server is overloaded, with the pause that it names.

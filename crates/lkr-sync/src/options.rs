@@ -8,7 +8,7 @@ pub struct Options {
     /// The name of this machine, by which a folder notices that it is on another one.
     pub machine: String,
     /// The id of the folder, instead of the one that it has or would get: for folders that are made anew each time, such as
-    /// checkouts. 1 to 64 of `A-Z a-z 0-9 . _ -`. Whoever gives it answers for it: folders of one id are taken for the same.
+    /// checkouts. 1 to 64 of `A-Z a-z 0-9 . _ -`. Two folders with one id replace and delete the documents of each other.
     pub id: Option<String>,
     /// What to do with a folder that was synchronised on another machine.
     pub identity: Option<Identity>,

@@ -14,7 +14,7 @@ use super::{
     report::{Ended, Outcome},
 };
 use crate::{
-    collection::{Input, collection, files_below, is_collection},
+    collection::{Input, collection, file_name, files_below, is_collection, is_known},
     exit::{exit_of, not_found, reason, usage},
 };
 
@@ -116,10 +116,6 @@ fn file_item(path: &Path) -> Item {
     Item::File(FileItem { path: path.to_owned(), file_name: file_name(path), title: String::new(), source })
 }
 
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 /// A path without `.` in it, written alike on every system.
 fn with_slashes(path: &Path) -> String {
     let mut parts = Vec::new();
@@ -131,10 +127,6 @@ fn with_slashes(path: &Path) -> String {
         }
     }
     parts.join("/")
-}
-
-fn is_known(path: &Path) -> bool {
-    Format::from_file_name(&file_name(path)).is_some()
 }
 
 fn is_hidden(path: &Path) -> bool {

@@ -4,10 +4,21 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use lkr::files::Format;
 
 /// Whether a folder is a collection.
 pub(crate) fn is_collection(dir: &Path) -> bool {
     ["docs.jsonl", "corpus.jsonl"].iter().any(|name| dir.join(name).is_file())
+}
+
+/// The name of a file without its folder.
+pub(crate) fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Whether the name of a file is that of a format that the server reads.
+pub(crate) fn is_known(path: &Path) -> bool {
+    Format::from_file_name(&file_name(path)).is_some()
 }
 
 /// The files below a folder that are `wanted`, at any depth, sorted by name.

@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, Result};
+use lkr_auth::FIRST_ADMIN;
 use serde_json::{Value, json};
 
 use crate::{
@@ -24,7 +25,7 @@ pub(crate) struct LoginArgs {
     #[arg(value_name = "URL")]
     server: Option<String>,
     /// The account.
-    #[arg(long, value_name = "NAME", default_value = "admin")]
+    #[arg(long, value_name = "NAME", default_value = FIRST_ADMIN)]
     user: String,
     /// Read the password from this file. [default: asked for, or a line of the input]
     #[arg(long, value_name = "FILE")]

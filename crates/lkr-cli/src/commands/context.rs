@@ -31,9 +31,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let connection = args.common.target.connect(program)?;
     let found = connection.client.post("/context", &Value::Object(body))?.data;
     connection.close()?;
-    for warning in found.get("warnings").and_then(Value::as_array).into_iter().flatten() {
-        output.warn(warning.as_str().unwrap_or_default())?;
-    }
+    output.warnings_of(&found)?;
     let passages = found.get("passages").and_then(Value::as_array).into_iter().flatten();
     match output.style {
         Style::Json => output.json(&found)?,

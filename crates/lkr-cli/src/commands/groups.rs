@@ -17,7 +17,6 @@ use crate::{
 
 /// The arguments of `lkr groups`.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
@@ -34,22 +33,16 @@ enum Action {
         /// Its title.
         #[arg(long)]
         title: Option<String>,
-        #[command(flatten)]
-        common: Common,
     },
     /// Delete a group, and with it the rights that it gave.
     Rm {
         /// The group.
         name: String,
-        #[command(flatten)]
-        common: Common,
     },
     /// List the accounts in a group.
     Members {
         /// The group.
         name: String,
-        #[command(flatten)]
-        common: Common,
     },
     /// Add an account to a group.
     Add {
@@ -57,8 +50,6 @@ enum Action {
         name: String,
         /// The account.
         username: String,
-        #[command(flatten)]
-        common: Common,
     },
     /// Take an account out of a group.
     Drop {
@@ -66,26 +57,12 @@ enum Action {
         name: String,
         /// The account.
         username: String,
-        #[command(flatten)]
-        common: Common,
     },
-}
-
-impl Action {
-    const fn common(&self) -> &Common {
-        match self {
-            Self::Create { common, .. }
-            | Self::Rm { common, .. }
-            | Self::Members { common, .. }
-            | Self::Add { common, .. }
-            | Self::Drop { common, .. } => common,
-        }
-    }
 }
 
 /// Lists the groups, or does what is asked for.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let Common { target, output } = args.action.as_ref().map_or(&args.common, Action::common);
+    let Common { target, output } = &args.common;
     let connection = target.log_in(program)?;
     act(args.action.as_ref(), &connection.client, &output.output())?;
     connection.close()?;

@@ -18,7 +18,6 @@ use crate::{
 
 /// The arguments of `lkr keys`.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
@@ -41,24 +40,17 @@ enum Action {
         /// Let it expire after this time, such as 90d, 12h or 30m. [default: never]
         #[arg(long, value_name = "TIME", value_parser = seconds)]
         expires_in: Option<u64>,
-        #[command(flatten)]
-        common: Common,
     },
     /// Delete a key. It is refused from the next request.
     Rm {
         /// The id of the key.
         key: String,
-        #[command(flatten)]
-        common: Common,
     },
 }
 
 /// Lists the keys, or does what is asked for.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let Common { target, output } = match &args.action {
-        None => &args.common,
-        Some(Action::Create { common, .. } | Action::Rm { common, .. }) => common,
-    };
+    let Common { target, output } = &args.common;
     let connection = target.log_in(program)?;
     act(args.action.as_ref(), &connection.client, &output.output())?;
     connection.close()?;

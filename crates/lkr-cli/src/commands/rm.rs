@@ -11,8 +11,8 @@ use crate::{
     exit::{Exit, exit_of, reason},
     http::Client,
     program::Program,
-    terminal::{Output, clean, confirm, field, plural, spinner},
-    wait::wait_for,
+    terminal::{Output, clean, confirm, field, plural},
+    wait::wait_visibly,
 };
 
 /// The arguments of `lkr rm`.
@@ -117,10 +117,8 @@ fn delete_where(args: &Args, client: &Client, output: &Output, condition: &Value
         return Ok(Exit::Failed);
     }
     let accepted = client.post("/documents/delete", &json!({"where": condition, "dry_run": false}))?.data;
-    let wait = spinner(output, format!("deleting {documents}"));
-    let task = wait_for(client, &field(&accepted, "task_id"));
-    wait.finish_and_clear();
-    match task?.outcome() {
+    let task_id = field(&accepted, "task_id");
+    match wait_visibly(client, output, &task_id, &format!("deleting {documents}"))?.outcome() {
         Ok(result) => {
             let deleted = result.pointer("/deleted/l1").and_then(Value::as_u64).unwrap_or_default();
             let sentence = format!("deleted {}", plural(deleted, "document"));

@@ -32,9 +32,7 @@ pub(crate) fn run(args: &Args, answer: Answer, program: &Program) -> Result<Exit
     let found = response?.data;
     connection.close()?;
     let results = found.get("results").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    for warning in found.get("warnings").and_then(Value::as_array).into_iter().flatten() {
-        output.warn(warning.as_str().unwrap_or_default())?;
-    }
+    output.warnings_of(&found)?;
     match (output.style, answer) {
         (Style::Json, _) => output.json(&found)?,
         (Style::Names, _) => results::print_ids(&output, results)?,

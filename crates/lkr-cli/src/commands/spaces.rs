@@ -13,13 +13,12 @@ use crate::{
     exit::Exit,
     http::{ApiError, Client},
     program::Program,
-    terminal::{Column, Output, confirm, field, spinner},
-    wait::wait_for,
+    terminal::{Column, Output, confirm, field},
+    wait::wait_visibly,
 };
 
 /// The arguments of `lkr spaces`.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
@@ -35,8 +34,6 @@ enum Action {
         name: String,
         #[command(flatten)]
         change: Change,
-        #[command(flatten)]
-        common: Common,
     },
     /// Change a space.
     Set {
@@ -44,8 +41,6 @@ enum Action {
         name: String,
         #[command(flatten)]
         change: Change,
-        #[command(flatten)]
-        common: Common,
     },
     /// Delete a space. Its name is never used again.
     Rm {
@@ -57,15 +52,11 @@ enum Action {
         /// Delete without asking.
         #[arg(long, short)]
         yes: bool,
-        #[command(flatten)]
-        common: Common,
     },
     /// List the members of a space.
     Members {
         /// The space.
         name: String,
-        #[command(flatten)]
-        common: Common,
     },
     /// Make an account or a group a member of a space, or change its role.
     Grant {
@@ -76,8 +67,6 @@ enum Action {
         /// What the member may do.
         #[arg(value_parser = ["reader", "writer", "manager"])]
         role: String,
-        #[command(flatten)]
-        common: Common,
     },
     /// Remove a member from a space.
     Revoke {
@@ -85,8 +74,6 @@ enum Action {
         name: String,
         /// An account, or group:NAME.
         member: String,
-        #[command(flatten)]
-        common: Common,
     },
 }
 
@@ -120,36 +107,14 @@ impl Change {
     }
 }
 
-impl Action {
-    const fn common(&self) -> &Common {
-        match self {
-            Self::Create { common, .. }
-            | Self::Set { common, .. }
-            | Self::Rm { common, .. }
-            | Self::Members { common, .. }
-            | Self::Grant { common, .. }
-            | Self::Revoke { common, .. } => common,
-        }
-    }
-}
-
 /// Lists the spaces that the account may read, or does what is asked for.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let Some(action) = &args.action else {
-        let connection = args.common.target.connect(program)?;
-        list().print(
-            &connection.client,
-            &args.common.output.output(),
-            "/spaces",
-            &QueryString::default(),
-            None,
-        )?;
-        connection.close()?;
-        return Ok(ExitCode::SUCCESS);
+    let Common { target, output } = &args.common;
+    let connection = match &args.action {
+        None => target.connect(program)?,
+        Some(_) => target.log_in_or_create(program)?,
     };
-    let Common { target, output } = action.common();
-    let connection = target.log_in_or_create(program)?;
-    let exit = act(action, &connection.client, &output.output());
+    let exit = act(args.action.as_ref(), &connection.client, &output.output());
     connection.close()?;
     exit.map(ExitCode::from)
 }
@@ -173,7 +138,11 @@ const fn list() -> List<'static> {
     }
 }
 
-fn act(action: &Action, client: &Client, output: &Output) -> Result<Exit> {
+fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<Exit> {
+    let Some(action) = action else {
+        list().print(client, output, "/spaces", &QueryString::default(), None)?;
+        return Ok(Exit::Done);
+    };
     match action {
         Action::Create { name, change, .. } => {
             let mut body = change.body();
@@ -247,10 +216,8 @@ fn remove(client: &Client, output: &Output, name: &str, documents: bool, yes: bo
     let answer = answer.map_err(|error| if documents { error } else { with_hint(error) })?.data;
     let task = field(&answer, "task_id");
     if !task.is_empty() {
-        let wait = spinner(output, format!("deleting {what}"));
-        let ended = wait_for(client, &task);
-        wait.finish_and_clear();
-        if let Err(reason) = ended?.outcome() {
+        let ended = wait_visibly(client, output, &task, &format!("deleting {what}"))?;
+        if let Err(reason) = ended.outcome() {
             output.warn(&reason)?;
             return Ok(Exit::Partly);
         }

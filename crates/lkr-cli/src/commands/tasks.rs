@@ -10,8 +10,8 @@ use crate::{
     exit::Exit,
     http::Client,
     program::Program,
-    terminal::{Column, Output, Style, date, field, plural, spinner},
-    wait::wait_for,
+    terminal::{Column, Output, Style, date, field, plural},
+    wait::wait_visibly,
 };
 
 /// The arguments of `lkr tasks`.
@@ -58,42 +58,36 @@ struct OneTask {
     /// The id of the task.
     #[arg(value_name = "TASK")]
     task: String,
-    #[command(flatten)]
-    common: Common,
 }
 
 /// Lists tasks, newest first, or does what is asked for.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let Some(action) = &args.action else {
-        let connection = args.common.target.connect(program)?;
-        list(&connection.client, &args.common.output.output(), &args.list)?;
-        connection.close()?;
-        return Ok(ExitCode::SUCCESS);
+    let Common { target, output } = &args.common;
+    let connection = match &args.action {
+        None | Some(Action::Show(_) | Action::Wait(_)) => target.connect(program)?,
+        Some(_) => target.log_in(program)?,
     };
-    let (Action::Show(one) | Action::Wait(one) | Action::Retry(one) | Action::Cancel(one) | Action::Rm(one)) =
-        action;
-    let output = one.common.output.output();
-    let connection = match action {
-        Action::Show(_) | Action::Wait(_) => one.common.target.connect(program)?,
-        _ => one.common.target.log_in(program)?,
+    let (client, output) = (&connection.client, output.output());
+    let exit = match &args.action {
+        None => list(client, &output, &args.list).map(|()| Exit::Done),
+        Some(action) => act(action, client, &output),
     };
-    let exit = act(action, &connection.client, &output, &one.task);
     connection.close()?;
-    exit
+    exit.map(ExitCode::from)
 }
 
-fn act(action: &Action, client: &Client, output: &Output, task: &str) -> Result<ExitCode> {
+fn act(action: &Action, client: &Client, output: &Output) -> Result<Exit> {
+    let (Action::Show(one) | Action::Wait(one) | Action::Retry(one) | Action::Cancel(one) | Action::Rm(one)) =
+        action;
+    let task = &one.task;
     let path = format!("/documents/tasks/{task}");
     match action {
         Action::Show(_) => print(output, &client.get(&path)?.data)?,
         Action::Wait(_) => {
-            let wait = spinner(output, "waiting");
-            let ended = wait_for(client, task);
-            wait.finish_and_clear();
-            let has_failed = ended?.outcome().is_err();
+            let has_failed = wait_visibly(client, output, task, "waiting")?.outcome().is_err();
             print(output, &client.get(&path)?.data)?;
             if has_failed {
-                return Ok(Exit::Failed.into());
+                return Ok(Exit::Failed);
             }
         }
         Action::Retry(_) => {
@@ -104,7 +98,7 @@ fn act(action: &Action, client: &Client, output: &Output, task: &str) -> Result<
         }
         Action::Rm(_) => print_change(output, &client.delete(&path)?.data, task)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Done)
 }
 
 fn list(client: &Client, output: &Output, args: &ListArgs) -> Result<()> {

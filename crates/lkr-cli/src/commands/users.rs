@@ -18,7 +18,6 @@ use crate::{
 
 /// The arguments of `lkr users`.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
@@ -38,8 +37,6 @@ enum Action {
         /// Let the account keep this password.
         #[arg(long)]
         keep_password: bool,
-        #[command(flatten)]
-        common: Common,
     },
     /// Change the role of an account, disable or enable it.
     Set {
@@ -54,15 +51,11 @@ enum Action {
         /// Admit it again.
         #[arg(long, conflicts_with = "disable")]
         enable: bool,
-        #[command(flatten)]
-        common: Common,
     },
     /// Set a new password, which its owner must change first. Ends the sessions and keys of the account.
     Password {
         /// The account.
         username: String,
-        #[command(flatten)]
-        common: Common,
     },
     /// Delete an account. Its documents stay.
     Rm {
@@ -71,25 +64,12 @@ enum Action {
         /// Delete without asking.
         #[arg(long, short)]
         yes: bool,
-        #[command(flatten)]
-        common: Common,
     },
-}
-
-impl Action {
-    const fn common(&self) -> &Common {
-        match self {
-            Self::Create { common, .. }
-            | Self::Set { common, .. }
-            | Self::Password { common, .. }
-            | Self::Rm { common, .. } => common,
-        }
-    }
 }
 
 /// Lists the accounts, or does what is asked for.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
-    let Common { target, output } = args.action.as_ref().map_or(&args.common, Action::common);
+    let Common { target, output } = &args.common;
     let connection = target.log_in_or_create(program)?;
     let exit = act(args.action.as_ref(), &connection.client, &output.output());
     connection.close()?;

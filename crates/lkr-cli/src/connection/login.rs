@@ -1,6 +1,7 @@
 use std::{fs, path::PathBuf};
 
 use anyhow::{Context, Result};
+use lkr_auth::FIRST_ADMIN;
 use serde_json::{Value, json};
 
 use crate::{
@@ -9,24 +10,21 @@ use crate::{
     http::Client,
 };
 
-/// The account of the first start.
-const FIRST_ADMIN: &str = "admin";
-
-/// The server and the account. What the flags do not say comes from the environment, then from `lkr login`.
+/// The server and the account. The flags of a command that has commands of its own are theirs too. What the flags do not say comes from the environment, then from `lkr login`.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Server and account")]
 pub(crate) struct Login {
     /// Use the server at this address. [default: LKR_URL, else that of 'lkr login', else http://127.0.0.1:8080]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     server: Option<String>,
     /// Use this access token or API key. [default: LKR_TOKEN, else that of 'lkr login']
-    #[arg(long)]
+    #[arg(long, global = true)]
     token: Option<String>,
     /// Log in to this account with --password-file. [default: admin]
-    #[arg(long, value_name = "NAME", requires = "password_file")]
+    #[arg(long, value_name = "NAME", global = true, requires = "password_file")]
     user: Option<String>,
     /// Log in with the password in this file, instead of a token.
-    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    #[arg(long, value_name = "FILE", global = true, conflicts_with = "token")]
     password_file: Option<PathBuf>,
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct TargetArgs {
     #[command(flatten)]
     login: Login,
     /// Work on this data folder, which no server may have open, instead of on a server.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["server", "token", "password_file"])]
+    #[arg(long, value_name = "FOLDER", global = true, conflicts_with_all = ["server", "token", "password_file"])]
     data_dir: Option<PathBuf>,
 }
 

@@ -9,10 +9,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::{
-    parsed_file::{ParsedFile, body},
-    sources::name_of,
-};
+use super::parsed_file::{ParsedFile, body};
+use crate::collection::file_name;
 
 /// The destination and the format of the output.
 #[derive(Debug, clap::Args)]
@@ -34,7 +32,7 @@ impl Output {
         let Some(folder) = &self.out else { return Ok(()) };
         let mut sources_by_name: HashMap<String, &Path> = HashMap::new();
         for source in sources {
-            let name = name_of(source);
+            let name = file_name(source);
             if let Some(before) = sources_by_name.insert(name.clone(), source) {
                 bail!("{} and {} are both named {name}", before.display(), source.display());
             }

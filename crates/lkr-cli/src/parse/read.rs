@@ -7,7 +7,8 @@ use lkr::{
     ports::parsers::{Markdown, Parser, PlainText},
 };
 
-use super::{parsed_file::ParsedFile, sources::name_of};
+use super::parsed_file::ParsedFile;
+use crate::collection;
 
 /// Parses a file, or returns the reason why it was refused.
 pub(super) async fn read(
@@ -16,7 +17,7 @@ pub(super) async fn read(
     source: &Path,
 ) -> Result<ParsedFile, String> {
     let (file, length) = open(source).map_err(|error| error.to_string())?;
-    let file_name = name_of(source);
+    let file_name = collection::file_name(source);
     let plugin = plugin_of(plugins, &file_name);
     let source = FileSource { file_name: file_name.clone(), media_type: None, file, length };
     let extracted = reader.read(source, plugins).await.map_err(|error| error.reason())?;

@@ -1,11 +1,10 @@
 //! The files to parse.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
-use lkr::files::Format;
 
-use crate::collection::files_below;
+use crate::collection::{files_below, is_known};
 
 /// The files at `paths`, in order: single files of any format, and the files of known formats in folders.
 pub(super) fn sources(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
@@ -20,20 +19,12 @@ pub(super) fn sources(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(sources)
 }
 
-/// The name of a file without its folder.
-pub(super) fn name_of(source: &Path) -> String {
-    source.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn is_known(path: &Path) -> bool {
-    Format::from_file_name(&name_of(path)).is_some()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
+    use crate::collection::file_name;
 
     #[test]
     fn folders_are_filtered_by_format_and_named_files_are_not() {
@@ -44,7 +35,7 @@ mod tests {
         }
         let alone = dir.path().join("alone.exe");
         let found = sources(&[alone, dir.path().to_owned(), "absent.pdf".into()]).unwrap();
-        let names: Vec<String> = found.iter().map(|path| name_of(path)).collect();
+        let names: Vec<String> = found.iter().map(|path| file_name(path)).collect();
         assert_eq!(names, ["alone.exe", "a.docx", "c.HTML", "absent.pdf"]);
     }
 }

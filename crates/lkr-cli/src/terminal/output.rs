@@ -11,10 +11,10 @@ use crate::terminal::clean;
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// Print JSON as the server answers it: one object, or one a line for a list.
-    #[arg(long)]
+    #[arg(long, global = true)]
     json: bool,
     /// Print ids or names alone, one a line, and no progress.
-    #[arg(long, short, conflicts_with = "json")]
+    #[arg(long, short, global = true, conflicts_with = "json")]
     quiet: bool,
 }
 
@@ -117,7 +117,13 @@ impl Output {
         Ok(())
     }
 
-    /// Prints a warning, whoever reads the results.
+    /// Prints the warnings that an answer of the server contains.
+    pub(crate) fn warnings_of(&self, answer: &Value) -> Result<()> {
+        let warnings = answer.get("warnings").and_then(Value::as_array).into_iter().flatten();
+        warnings.filter_map(Value::as_str).try_for_each(|warning| self.warn(warning))
+    }
+
+    /// Prints a warning, in every style.
     pub(crate) fn warn(&self, text: &str) -> Result<()> {
         let label = ConsoleStyle::new().for_stderr().yellow().apply_to("warning:");
         writeln!(io::stderr(), "{label} {}", clean(text))?;
