@@ -1,0 +1,122 @@
+import type { ComponentChildren, ComponentType } from "preact";
+import lazy, { ErrorBoundary } from "preact-iso/lazy";
+import { LocationProvider, Route, Router } from "preact-iso/router";
+import { useErrorBoundary } from "preact/hooks";
+import { options } from "./options";
+import { AccountPage } from "./pages/account";
+import { AddPage } from "./pages/add";
+import { BrokenPage, ForbiddenPage, MissingPage } from "./pages/errors";
+import { DocumentPage } from "./pages/document";
+import { DocumentsPage } from "./pages/documents";
+import { ForcedPasswordPage, LoginPage } from "./pages/login";
+import { SearchPage } from "./pages/search";
+import { TaskPage } from "./pages/task";
+import { TasksPage } from "./pages/tasks";
+import { isAdmin, session, user } from "./session";
+import { Loading, Toasts } from "./ui/feedback";
+import { Shell } from "./ui/shell";
+
+/** Addresses of this host that are not the console's. */
+const CONSOLE = /^\/(?!(api|docs|mcp|metrics|healthz|readyz|console)(\/|$))/;
+
+const administration = () => import("./pages/administration");
+const adminPage = <K extends keyof Awaited<ReturnType<typeof administration>>>(name: K) =>
+  lazy(() => administration().then((pages) => pages[name] as Page));
+
+const SpacesPage = adminPage("SpacesPage");
+const SpacePage = adminPage("SpacePage");
+const KeysPage = adminPage("KeysPage");
+const UsersPage = adminPage("UsersPage");
+const GroupsPage = adminPage("GroupsPage");
+const GroupPage = adminPage("GroupPage");
+const SettingsPage = adminPage("SettingsPage");
+const TaxonomyPage = adminPage("TaxonomyPage");
+const StatisticsPage = adminPage("StatisticsPage");
+const EvaluationPage = adminPage("EvaluationPage");
+const WebhooksPage = adminPage("WebhooksPage");
+const WebhookPage = adminPage("WebhookPage");
+const AuditPage = adminPage("AuditPage");
+const BackupPage = adminPage("BackupPage");
+
+export function App() {
+  return (
+    <LocationProvider scope={CONSOLE}>
+      <Guard />
+      <Toasts />
+    </LocationProvider>
+  );
+}
+
+/** What the session allows: the pages, or what must come first. */
+function Guard() {
+  const current = session.value;
+  if (current.state === "loading") return <Loading />;
+  if (current.state === "user" && current.user.must_change_password) return <ForcedPasswordPage />;
+  if (current.state === "ended") return <LoginPage reason="ended" />;
+  if (current.state === "anonymous" && options.login_for_reads) return <LoginPage reason="needed" />;
+  return (
+    <Shell>
+      <Contained>
+        <ErrorBoundary>
+          <Router>
+            <Route path="/" component={SearchPage} />
+            <Route path="/login" component={LoginPage} />
+            <Route path="/documents" component={DocumentsPage} />
+            <Route path="/documents/:id" component={DocumentPage} />
+            <Route path="/add" component={forAccounts(AddPage)} />
+            <Route path="/tasks" component={TasksPage} />
+            <Route path="/tasks/:id" component={TaskPage} />
+            <Route path="/account" component={forAccounts(AccountPage)} />
+            <Route path="/spaces" component={SpacesPage} />
+            <Route path="/spaces/:space" component={SpacePage} />
+            <Route path="/keys" component={forAccounts(KeysPage)} />
+            <Route path="/admin/users" component={forAdmins(UsersPage)} />
+            <Route path="/admin/groups" component={forAdmins(GroupsPage)} />
+            <Route path="/admin/groups/:group" component={forAdmins(GroupPage)} />
+            <Route path="/admin/settings" component={forAdmins(SettingsPage)} />
+            <Route path="/admin/taxonomy" component={forAdmins(TaxonomyPage)} />
+            <Route path="/admin/statistics" component={forAdmins(StatisticsPage)} />
+            <Route path="/admin/evaluation" component={forAdmins(EvaluationPage)} />
+            <Route path="/admin/webhooks" component={forAdmins(WebhooksPage)} />
+            <Route path="/admin/webhooks/:id" component={forAdmins(WebhookPage)} />
+            <Route path="/admin/audit" component={forAdmins(AuditPage)} />
+            <Route path="/admin/backup" component={forAdmins(BackupPage)} />
+            <Route default component={MissingPage} />
+          </Router>
+        </ErrorBoundary>
+      </Contained>
+    </Shell>
+  );
+}
+
+/** A page. What its address names it reads by `useRoute`. */
+type Page = ComponentType<object>;
+
+const guarded = new Map<Page, Page>();
+
+/** One component for each guarded page: a new one at each rendering would lose the page's state. */
+function guard(page: Page, allow: () => ComponentChildren): Page {
+  const Inner = page;
+  const known = guarded.get(page);
+  if (known) return known;
+  const Guarded: Page = () => <>{allow() ?? <Inner />}</>;
+  guarded.set(page, Guarded);
+  return Guarded;
+}
+
+function forAccounts(page: Page): Page {
+  return guard(page, () => (user.value === null ? <LoginPage reason="page" /> : null));
+}
+
+function forAdmins(page: Page): Page {
+  return guard(page, () => {
+    if (user.value === null) return <LoginPage reason="page" />;
+    return isAdmin.value ? null : <ForbiddenPage />;
+  });
+}
+
+/** A page that fails is told, and the navigation stays. */
+function Contained({ children }: { children: ComponentChildren }) {
+  const [error] = useErrorBoundary((error) => console.error(error));
+  return error ? <BrokenPage error={error as unknown} /> : <>{children}</>;
+}

@@ -1,0 +1,3 @@
+import type { documents as english } from "./documents.en";
+
+export const documents: Record<keyof typeof english, string> = {};

@@ -1,0 +1,65 @@
+// What a search is narrowed to.
+import { get } from "../../api/client";
+import type { Category, Space } from "../../api/types";
+import { t } from "../../i18n";
+import { useResource } from "../../use_resource";
+import { Button, Checkbox, Select, TextArea, TextField } from "../../ui/controls";
+import { EMPTY, filterCount, type SearchState } from "./state";
+
+interface FiltersProps {
+  state: SearchState;
+  onChange: (change: Partial<SearchState>) => void;
+}
+
+export function Filters({ state, onChange }: FiltersProps) {
+  const spaces = useResource(loadSpaces, []);
+  const categories = useResource(loadCategories, []);
+  const category = [{ value: "", label: t("common.all") }, ...(categories.data ?? []).map(({ name }) => ({ value: name, label: name }))];
+  const hasFilters = filterCount(state) > 0 || state.isGrouped || state.isFlat;
+  return (
+    <div class="filters card" id="filters">
+      <div class="fields">
+        <Select label={t("search.filter.category")} value={state.category} choices={category} onChange={(category) => onChange({ category })} />
+        <TextField label={t("search.filter.source")} placeholder={t("search.filter.source_hint")} value={state.source} onInput={(source) => onChange({ source })} />
+        <TextField label={t("search.filter.language")} placeholder={t("search.filter.language_hint")} value={state.language} maxLength={8} onInput={(language) => onChange({ language })} />
+        <TextField label={t("search.filter.from")} type="date" value={state.from} onInput={(from) => onChange({ from })} />
+        <TextField label={t("search.filter.to")} type="date" value={state.to} onInput={(to) => onChange({ to })} />
+        <TextArea label={t("search.filter.metadata")} rows={2} placeholder={t("search.filter.metadata_hint")} value={state.metadata} onInput={(metadata) => onChange({ metadata })} />
+      </div>
+      {(spaces.data?.length ?? 0) > 1 && (
+        <fieldset>
+          <legend>{t("search.filter.spaces")}</legend>
+          <div class="row choices">
+            {spaces.data?.map(({ space, title }) => (
+              <Checkbox
+                key={space}
+                label={<bdi>{title || space}</bdi>}
+                checked={state.spaces.includes(space)}
+                onChange={(isChosen) =>
+                  onChange({ spaces: isChosen ? [...state.spaces, space] : state.spaces.filter((name) => name !== space) })
+                }
+              />
+            ))}
+          </div>
+        </fieldset>
+      )}
+      <div class="spread">
+        <div class="row choices">
+          <Checkbox label={t("search.filter.group")} checked={state.isGrouped} onChange={(isGrouped) => onChange({ isGrouped })} />
+          <Checkbox label={t("search.filter.flat")} checked={state.isFlat} onChange={(isFlat) => onChange({ isFlat })} />
+        </div>
+        {hasFilters && (
+          <Button variant="quiet" icon="close" onClick={() => onChange({ ...EMPTY, q: state.q })}>{t("search.filter.clear")}</Button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+async function loadSpaces(signal: AbortSignal): Promise<Space[]> {
+  return (await get("/api/v1/spaces", { query: { limit: 100 }, signal })).items;
+}
+
+async function loadCategories(signal: AbortSignal): Promise<Category[]> {
+  return (await get("/api/v1/knowledge/categories", { signal })).categories;
+}

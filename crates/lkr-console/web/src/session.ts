@@ -1,0 +1,75 @@
+// Who is signed in.
+import { computed, signal } from "@preact/signals";
+import { ApiError, Code, get, listenToErrors, post, setCsrfToken } from "./api/client";
+import type { User } from "./api/types";
+import { options } from "./options";
+
+export type Session =
+  | { state: "loading" }
+  | { state: "anonymous" }
+  | { state: "ended" }
+  | { state: "user"; user: User };
+
+export const session = signal<Session>({ state: "loading" });
+
+export const user = computed(() => (session.value.state === "user" ? session.value.user : null));
+export const isAdmin = computed(() => user.value?.role === "admin" && !user.value.must_change_password);
+
+interface Login {
+  csrf_token?: string | null;
+  user: User;
+}
+
+/** Takes up the session of the cookie, if there is one. */
+export async function resume(): Promise<void> {
+  listenToErrors(noticeEnd);
+  if (!options.session) {
+    session.value = { state: "anonymous" };
+    return;
+  }
+  try {
+    const me = (await get("/api/v1/auth/me")) as User & { csrf_token?: string };
+    setCsrfToken(me.csrf_token ?? null);
+    session.value = { state: "user", user: me };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.isUnreachable) throw error;
+    session.value = { state: "anonymous" };
+  }
+}
+
+export async function login(username: string, password: string): Promise<void> {
+  enter(await post("/api/v1/auth/login", { body: { username, password, cookie: true } }));
+}
+
+export async function register(username: string, password: string): Promise<void> {
+  enter(await post("/api/v1/auth/register", { body: { username, password, cookie: true } }));
+}
+
+export async function changePassword(current: string, next: string): Promise<void> {
+  enter(await post("/api/v1/auth/password", { body: { current_password: current, new_password: next } }));
+}
+
+export async function logout(): Promise<void> {
+  await post("/api/v1/auth/logout");
+  setCsrfToken(null);
+  session.value = { state: "anonymous" };
+}
+
+function enter(login: Login): void {
+  setCsrfToken(login.csrf_token ?? null);
+  session.value = { state: "user", user: login.user };
+}
+
+/** A session that ends while the page is open is told, and the page asks for a login. */
+function noticeEnd(error: ApiError): void {
+  if (error.code === Code.unauthenticated && session.peek().state === "user") {
+    setCsrfToken(null);
+    session.value = { state: "ended" };
+  }
+  if (error.code === Code.passwordChangeRequired) {
+    const current = session.peek();
+    if (current.state === "user" && !current.user.must_change_password) {
+      session.value = { state: "user", user: { ...current.user, must_change_password: true } };
+    }
+  }
+}

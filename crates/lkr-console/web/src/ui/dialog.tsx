@@ -1,0 +1,80 @@
+// Dialogs. The browser's own element keeps the focus inside, closes with Escape and returns the focus.
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { t } from "../i18n";
+import { useAction } from "../use_resource";
+import { Button, Cancel, FormButtons, IconButton } from "./controls";
+import { ErrorMessage } from "./feedback";
+
+interface DialogProps {
+  title: string;
+  /** `drawer` stands at the right edge over the full height. */
+  shape?: "box" | "drawer";
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+/** An open dialog. It is closed by not being rendered. */
+export function Dialog({ title, shape = "box", onClose, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = element.current;
+    const opener = document.activeElement;
+    dialog?.showModal();
+    return () => {
+      dialog?.close();
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class={`dialog ${shape}`}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === element.current) onClose();
+      }}
+    >
+      <div class="dialog-frame">
+        <header class="dialog-header">
+          <h2 id={id}>{title}</h2>
+          <IconButton icon="close" label={t("common.close")} onClick={onClose} />
+        </header>
+        <div class="dialog-body">{children}</div>
+      </div>
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  children: ComponentChildren;
+  confirm: string;
+  onConfirm: () => Promise<void>;
+  onClose: () => void;
+}
+
+/** Asks before something that cannot be undone. */
+export function Confirm({ title, children, confirm, onConfirm, onClose }: ConfirmProps) {
+  const action = useAction(async () => {
+    await onConfirm();
+    onClose();
+  });
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="stack">
+        <div>{children}</div>
+        <ErrorMessage error={action.error} />
+        <FormButtons>
+          <Cancel onClick={onClose} />
+          <Button variant="danger" isBusy={action.isBusy} onClick={() => void action.run()}>{confirm}</Button>
+        </FormButtons>
+      </div>
+    </Dialog>
+  );
+}

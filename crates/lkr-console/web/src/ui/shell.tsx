@@ -1,0 +1,123 @@
+// What stands around every page: the navigation, the account, and the state of the connection.
+import type { ComponentChildren } from "preact";
+import { useLocation } from "preact-iso/router";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { connection } from "../api/task_events";
+import { t } from "../i18n";
+import { options } from "../options";
+import { language, setLanguage, setTheme, theme, type Language, type Theme } from "../preferences";
+import { ACCOUNT_PLACES, ADMIN_PLACES, PLACES, type Place } from "../routes";
+import { isAdmin, logout, user } from "../session";
+import { useAction } from "../use_resource";
+import { IconButton, Select } from "./controls";
+import { Icon } from "./icon";
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false);
+  const { path } = useLocation();
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    setOpen(false);
+    // A new page begins at its heading, for screen readers too. The first one begins where the browser puts the focus.
+    if (!isFirst.current) main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+    isFirst.current = false;
+    main.current?.scrollTo({ top: 0 });
+  }, [path]);
+  return (
+    <div class="shell">
+      <a class="skip" href="#content">{t("shell.skip")}</a>
+      <header class="bar">
+        <IconButton
+          icon="menu"
+          label={t("shell.menu")}
+          aria-expanded={isOpen}
+          aria-controls="navigation"
+          onClick={() => setOpen(!isOpen)}
+        />
+        <a class="brand" href="/">lkr</a>
+      </header>
+      <div class={isOpen ? "side open" : "side"} id="navigation" onKeyDown={(event) => event.key === "Escape" && setOpen(false)}>
+        <a class="brand" href="/"><img src="/console/icon.svg" alt="" width={24} height={24} />lkr</a>
+        <nav aria-label={t("shell.main")}>
+          <Places places={user.value === null ? PLACES : [...PLACES, ...ACCOUNT_PLACES]} />
+        </nav>
+        {isAdmin.value && (
+          <nav aria-labelledby="administration">
+            <h2 id="administration">{t("shell.administration")}</h2>
+            <Places places={ADMIN_PLACES} />
+          </nav>
+        )}
+        <Foot />
+      </div>
+      {isOpen && <div class="shade" onClick={() => setOpen(false)} />}
+      <main id="content" ref={main} tabIndex={-1}>
+        {connection.value === "lost" && <p class="connection" role="status">{t("shell.offline")}</p>}
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function Places({ places }: { places: Place[] }) {
+  const { path } = useLocation();
+  const isHere = (href: string) => path === href || (href !== "/" && path.startsWith(`${href}/`));
+  return (
+    <ul>
+      {places.map(({ href, label, icon }) => (
+        <li key={href}>
+          <a href={href} aria-current={isHere(href) ? "page" : undefined}>
+            <Icon name={icon} />
+            {t(label)}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Foot() {
+  const leave = useAction(logout);
+  return (
+    <div class="foot">
+      {user.value === null ? (
+        <a class="button primary" href="/login">{t("shell.sign_in")}</a>
+      ) : (
+        <div class="who">
+          <a href="/account" title={t("shell.signed_in", { name: user.value.username })}>
+            <Icon name="user" />
+            <bdi>{user.value.username}</bdi>
+          </a>
+          <IconButton icon="logout" label={t("shell.sign_out")} isBusy={leave.isBusy} onClick={() => void leave.run()} />
+        </div>
+      )}
+      <Preferences />
+      <p class="links">
+        <a href="/docs">{t("shell.api")}</a>
+        {options.version !== "" && <span>lkr {options.version}</span>}
+      </p>
+    </div>
+  );
+}
+
+/** The language and the theme. */
+export function Preferences() {
+  const themes: Theme[] = ["auto", "light", "dark"];
+  return (
+    <div class="preferences">
+      <Select
+        label={t("shell.language")}
+        value={language.value}
+        choices={[{ value: "en", label: "English" }, { value: "zh", label: "中文" }]}
+        onChange={(value) => setLanguage(value as Language)}
+      />
+      <Select
+        label={t("shell.theme")}
+        value={theme.value}
+        choices={themes.map((value) => ({ value, label: t(`shell.theme.${value}`) }))}
+        onChange={(value) => setTheme(value as Theme)}
+      />
+    </div>
+  );
+}
+
