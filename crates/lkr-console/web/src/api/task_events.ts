@@ -8,46 +8,51 @@ export type Connection = "idle" | "live" | "lost";
 /** The state of the stream. */
 export const connection = signal<Connection>("idle");
 
-type Listener = (task: Task) => void;
+interface Follower {
+  onTask: (task: Task) => void;
+  /** Events may have been missed. */
+  onReturn: () => void;
+}
 
-const listeners = new Set<Listener>();
-const returns = new Set<() => void>();
+const followers = new Set<Follower>();
 let source: EventSource | null = null;
 let wasLost = false;
 
-/** How long a stream that the server ended stays closed before the next attempt. */
-const RETRY_MS = 3000;
+/** How long a stream that the server refused stays closed before the next attempt. */
+const RETRY_MS = 5000;
 
-/** Calls `onTask` with every change of a task that the caller may read, and `onReturn` after events may have been missed. */
-export function useTaskEvents(onTask: Listener, onReturn: () => void): void {
+/** Follows the tasks that the caller may read, until the returned function is called. */
+export function followTasks(follower: Follower): () => void {
+  followers.add(follower);
+  connect();
+  return () => {
+    followers.delete(follower);
+    if (followers.size === 0) disconnect();
+  };
+}
+
+/** Calls `onTask` with every change of a task, and `onReturn` after events may have been missed. */
+export function useTaskEvents(onTask: (task: Task) => void, onReturn: () => void): void {
   const latest = useRef({ onTask, onReturn });
   latest.current = { onTask, onReturn };
-  useEffect(() => {
-    const listener: Listener = (task) => latest.current.onTask(task);
-    const returned = () => latest.current.onReturn();
-    listeners.add(listener);
-    returns.add(returned);
-    connect();
-    return () => {
-      listeners.delete(listener);
-      returns.delete(returned);
-      if (listeners.size === 0) disconnect();
-    };
-  }, []);
+  useEffect(
+    () => followTasks({ onTask: (task) => latest.current.onTask(task), onReturn: () => latest.current.onReturn() }),
+    [],
+  );
 }
 
 function connect(): void {
-  if (source !== null || listeners.size === 0 || document.visibilityState === "hidden") return;
+  if (source !== null || followers.size === 0 || document.visibilityState === "hidden") return;
   const stream = new EventSource("/api/v1/documents/tasks/events");
   source = stream;
   stream.addEventListener("open", () => {
     connection.value = "live";
-    if (wasLost) for (const returned of returns) returned();
+    if (wasLost) for (const follower of followers) follower.onReturn();
     wasLost = false;
   });
   stream.addEventListener("task", (event) => {
     const task = JSON.parse((event as MessageEvent<string>).data) as Task;
-    for (const listener of listeners) listener(task);
+    for (const follower of followers) follower.onTask(task);
   });
   stream.addEventListener("error", () => {
     wasLost = true;
@@ -69,7 +74,7 @@ function disconnect(): void {
 // A hidden page gives its connection back: a browser allows few to one server.
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "hidden") {
-    if (source !== null) wasLost = true;
+    wasLost ||= source !== null;
     disconnect();
   } else {
     connect();

@@ -1,5 +1,221 @@
-import { Page } from "../ui/page";
+// Adding documents: files, folders, a text.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get } from "../api/client";
+import { t } from "../i18n";
+import { bytes, duration } from "../i18n/format";
+import { options } from "../options";
+import { documentHref, taskHref } from "../routes";
+import { isAdmin } from "../session";
+import { useResource } from "../use_resource";
+import { Button, Checkbox, FormButtons, Select, TextArea, TextField } from "../ui/controls";
+import { Badge, Progress, type BadgeKind } from "../ui/data";
+import { ErrorMessage, Notice, errorText } from "../ui/feedback";
+import { Icon } from "../ui/icon";
+import { Page, Section } from "../ui/page";
+import { chosenFiles, droppedFiles } from "./add/dropped";
+import { added, again, clearEnded, enqueue, progress, timeLeft, type Added, type Content, type Target } from "./add/queue";
+import { TaskProgress } from "./task_progress";
 
 export function AddPage() {
-  return <Page title="AddPage">{null}</Page>;
+  const spaces = useResource(loadWritable, []);
+  const [space, setSpace] = useState("default");
+  const [isReplacing, setReplacing] = useState(true);
+  const choices = (spaces.data ?? []).map(({ space, title }) => ({ value: space, label: title || space }));
+  const chosen = choices.some(({ value }) => value === space) ? space : (choices[0]?.value ?? "default");
+  const target: Target = { space: chosen, isReplacing };
+  return (
+    <Page title={t("add.title")}>
+      <ErrorMessage error={spaces.error} onRetry={spaces.reload} />
+      {spaces.data?.length === 0 && <Notice kind="warning">{t("add.nowhere")}</Notice>}
+      <Drop onFiles={(files) => enqueue(files, target)} />
+      <div class="fields">
+        <Select label={t("add.space")} value={chosen} choices={choices} onChange={setSpace} />
+        <Checkbox label={t("add.replace")} hint={t("add.replace_hint")} checked={isReplacing} onChange={setReplacing} />
+      </div>
+      <Paste onText={(content) => enqueue([content], target)} />
+      <Queue />
+    </Page>
+  );
 }
+
+async function loadWritable(signal: AbortSignal) {
+  const { items } = await get("/api/v1/spaces", { query: { limit: 100 }, signal });
+  return items.filter(
+    ({ write, your_role }) => isAdmin.value || write === "accounts" || your_role === "writer" || your_role === "manager",
+  );
+}
+
+function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
+  const [isOver, setOver] = useState(false);
+  const files = useRef<HTMLInputElement>(null);
+  const folder = useRef<HTMLInputElement>(null);
+  const take = (input: HTMLInputElement) => {
+    if (input.files) onFiles(chosenFiles(input.files));
+    input.value = "";
+  };
+  return (
+    <div
+      class={isOver ? "drop over" : "drop"}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={(event) => {
+        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(false);
+      }}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        if (event.dataTransfer) void droppedFiles(event.dataTransfer).then(onFiles);
+      }}
+    >
+      <Icon name="upload" size={28} />
+      <p>{t("add.drop")}</p>
+      <div class="row">
+        <Button variant="primary" onClick={() => files.current?.click()}>{t("add.choose_files")}</Button>
+        <Button icon="space" onClick={() => folder.current?.click()}>{t("add.choose_folder")}</Button>
+      </div>
+      <p class="hint">
+        {t("add.formats", { formats: options.upload_extensions.join(", "), size: bytes(options.upload_max_bytes) })}
+      </p>
+      <input
+        ref={files}
+        type="file"
+        multiple
+        hidden
+        aria-label={t("add.choose_files")}
+        accept={options.upload_extensions.map((extension) => `.${extension}`).join(",")}
+        onChange={(event) => take(event.currentTarget)}
+      />
+      <input
+        ref={folder}
+        type="file"
+        multiple
+        hidden
+        aria-label={t("add.choose_folder")}
+        {...{ webkitdirectory: true }}
+        onChange={(event) => take(event.currentTarget)}
+      />
+    </div>
+  );
+}
+
+function Paste({ onText }: { onText: (content: { title: string; text: string }) => void }) {
+  const [isOpen, setOpen] = useState(false);
+  const [title, setTitle] = useState("");
+  const [text, setText] = useState("");
+  if (!isOpen) return <div><Button icon="edit" onClick={() => setOpen(true)}>{t("add.paste")}</Button></div>;
+  const submit = () => {
+    const name = title.trim() || (text.trim().split("\n")[0] ?? "").slice(0, 80);
+    onText({ title: name, text });
+    setTitle("");
+    setText("");
+    setOpen(false);
+  };
+  return (
+    <Section title={t("add.paste")}>
+      <form
+        class="card stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        <TextField label={t("common.title")} hint={t("add.paste_title_hint")} maxLength={4096} value={title} onInput={setTitle} />
+        <TextArea label={t("add.paste_text")} rows={10} required value={text} onInput={setText} />
+        <FormButtons>
+          <Button onClick={() => setOpen(false)}>{t("common.cancel")}</Button>
+          <Button variant="primary" type="submit" disabled={text.trim() === ""}>{t("common.add")}</Button>
+        </FormButtons>
+      </form>
+    </Section>
+  );
+}
+
+/** The most rows that are shown at once: a folder may have thousands of files. */
+const SHOWN = 100;
+
+/** What is being added: what needs attention first, then what is under way, then the rest. */
+function Queue() {
+  const items = added.value;
+  const [all, setAll] = useState(false);
+  if (items.length === 0) return null;
+  const order = { failed: 0, duplicate: 1, working: 2, sending: 3, waiting: 4, skipped: 5, done: 6 };
+  const sorted = [...items].sort((a, b) => order[a.state] - order[b.state] || a.id - b.id);
+  const shown = all ? sorted : sorted.slice(0, SHOWN);
+  const { total, ended, failed } = progress.value;
+  return (
+    <Section
+      title={t("add.queue")}
+      actions={ended > 0 && <Button variant="quiet" onClick={clearEnded}>{t("add.clear")}</Button>}
+    >
+      <div class="stack" aria-live="polite">
+        <Progress label={t("add.queue")} done={ended} total={total} />
+        <p class="muted">
+          {ended < total ? <TimeLeft /> : t("add.all_done", { n: total - failed })}
+          {failed > 0 && ` ${t("add.failed_count", { n: failed })}`}
+        </p>
+      </div>
+      <ul class="queue">{shown.map((item) => <QueueItem key={item.id} item={item} />)}</ul>
+      {sorted.length > shown.length && (
+        <Button onClick={() => setAll(true)}>{t("add.show_all", { n: sorted.length - shown.length })}</Button>
+      )}
+    </Section>
+  );
+}
+
+function TimeLeft() {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const left = timeLeft(now);
+  return <>{left === undefined ? t("add.estimating") : t("add.time_left", { time: duration(Math.max(1000, left)) })}</>;
+}
+
+const BADGES: Record<Added["state"], BadgeKind> = {
+  waiting: "neutral",
+  sending: "accent",
+  working: "accent",
+  done: "ok",
+  duplicate: "warning",
+  failed: "danger",
+  skipped: "neutral",
+};
+
+function QueueItem({ item }: { item: Added }) {
+  const { task } = item;
+  const docId = task?.doc_id;
+  const duplicate = (task?.result as { duplicate_of?: { doc_id: string; distance: number } | null } | undefined)?.duplicate_of;
+  return (
+    <li>
+      <div class="queue-name">
+        {item.state === "done" && docId ? <a href={documentHref(docId)}><bdi>{item.name}</bdi></a> : <bdi>{item.name}</bdi>}
+        <small>{bytes(item.bytes)}</small>
+      </div>
+      <Badge kind={BADGES[item.state]}>{t(`add.state.${item.state}`)}</Badge>
+      <div class="queue-detail">
+        {item.state === "sending" && <Progress label={t("add.state.sending")} done={Math.round(item.sent * 100)} total={100} />}
+        {item.state === "working" && task && <TaskProgress task={task} />}
+        {item.state === "failed" && <p class="field-error">{item.error ? errorText(item.error) : task?.error?.message}</p>}
+        {item.state === "skipped" && item.skipped && <p class="muted">{t(`add.skipped.${item.skipped}`)}</p>}
+        {duplicate && (
+          <p>
+            {t(duplicate.distance === 0 ? "add.duplicate" : "add.near_duplicate", { n: duplicate.distance })}{" "}
+            <a href={documentHref(duplicate.doc_id)}>{t("add.duplicate_link")}</a>
+          </p>
+        )}
+        {(task?.result as { warnings?: string[] } | undefined)?.warnings?.map((warning) => (
+          <p key={warning} class="muted">{warning}</p>
+        ))}
+      </div>
+      <div class="queue-actions">
+        {item.state === "failed" && <Button variant="quiet" icon="retry" onClick={() => void again(item)}>{t("common.retry")}</Button>}
+        {item.state === "duplicate" && <Button variant="quiet" onClick={() => void again(item, true)}>{t("add.anyway")}</Button>}
+        {item.taskId && <a href={taskHref(item.taskId)}>{t("add.task")}</a>}
+      </div>
+    </li>
+  );
+}
+

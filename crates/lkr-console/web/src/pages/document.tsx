@@ -1,5 +1,214 @@
+// A document: the tree of its layers beside its text, or beside its pages.
+import { useLocation, useRoute } from "preact-iso/router";
+import { useMemo, useState } from "preact/hooks";
+import { del, get } from "../api/client";
+import { useTaskEvents } from "../api/task_events";
+import type { DocumentDetail } from "../api/types";
+import { number, t } from "../i18n";
+import { bytes } from "../i18n/format";
+import { documentHref, spaceHref, taskHref } from "../routes";
+import { user } from "../session";
+import type { Range } from "../text";
+import { Button, CopyButton } from "../ui/controls";
+import { Badge, Fact, Facts, Time } from "../ui/data";
+import { Confirm } from "../ui/dialog";
+import { ErrorMessage, Loading, Notice, say } from "../ui/feedback";
+import { Icon } from "../ui/icon";
 import { Page } from "../ui/page";
+import { useResource } from "../use_resource";
+import { EditDialog, ReplaceDialog } from "./document/edit";
+import { Outline } from "./document/outline";
+import { PageView } from "./document/page_view";
+import { TextView } from "./document/text_view";
+import { FailedPage } from "./errors";
 
 export function DocumentPage() {
-  return <Page title="DocumentPage">{null}</Page>;
+  const { params: { id = "" } } = useRoute();
+  const { query, route } = useLocation();
+  const detail = useResource((signal) => get("/api/v1/documents/{doc_id}", { path: { doc_id: id }, signal }), [id]);
+  const [taskId, setTaskId] = useState<string>();
+  useTaskEvents(
+    (task) => {
+      if (task.doc_id !== id || task.status !== "done") return;
+      setTaskId(undefined);
+      detail.reload();
+    },
+    () => detail.reload(),
+  );
+  if (detail.error && !detail.data) return <FailedPage error={detail.error} title={t("nav.documents")} onRetry={detail.reload} />;
+  if (!detail.data) return <Page title={t("nav.documents")} width="full"><Loading rows={12} /></Page>;
+  const target = parseRange(query["at"]);
+  const page = Number(query["page"] ?? "") || firstPage(detail.data, target);
+  const hasPages = detail.data.page_images === true;
+  const view = hasPages && query["view"] !== "text" ? "page" : "text";
+  const go = (change: Record<string, string>) => {
+    const search = new URLSearchParams({ ...query, ...change }).toString();
+    route(`${documentHref(id)}?${search}`, true);
+  };
+  const title = detail.data.l1.title || detail.data.l1.source || id;
+  return (
+    <Page title={title} width="full" above={{ href: "/documents", label: t("nav.documents") }} actions={<Actions detail={detail.data} onChanged={detail.reload} onReplaced={setTaskId} />}>
+      {taskId && <Notice>{t("document.replacing")} <a href={taskHref(taskId)}>{t("add.task")}</a></Notice>}
+      <div class="document">
+        <Outline docId={id} l2={detail.data.l2} l3={detail.data.l3} target={target} />
+        <div class="document-content">
+          {hasPages && (
+            <div class="tabs" role="tablist" aria-label={t("document.view")}>
+              <Tab name={t("document.page")} isSelected={view === "page"} onSelect={() => go({ view: "page" })} />
+              <Tab name={t("document.text")} isSelected={view === "text"} onSelect={() => go({ view: "text" })} />
+            </div>
+          )}
+          {view === "page" ? (
+            <PageView
+              docId={id}
+              title={title}
+              page={page}
+              pages={detail.data.pages ?? null}
+              target={target}
+              version={detail.data.l1.content_sha256}
+              onPage={(page) => go({ page: String(page) })}
+            />
+          ) : (
+            <ExtractedText detail={detail.data} target={target} />
+          )}
+        </div>
+        <Details detail={detail.data} />
+      </div>
+    </Page>
+  );
+}
+
+function Tab({ name, isSelected, onSelect }: { name: string; isSelected: boolean; onSelect: () => void }) {
+  return <button type="button" role="tab" aria-selected={isSelected} onClick={onSelect}>{name}</button>;
+}
+
+function ExtractedText({ detail, target }: { detail: DocumentDetail; target: Range | undefined }) {
+  const { doc_id, content_sha256 } = detail.l1;
+  const text = useResource(
+    (signal) => get("/api/v1/documents/{doc_id}/text", { path: { doc_id }, signal }),
+    [doc_id, content_sha256],
+  );
+  const starts = useMemo(() => [...detail.l2, ...detail.l3].map(({ char_start }) => char_start), [detail]);
+  if (text.error) return <ErrorMessage error={text.error} onRetry={text.reload} />;
+  if (!text.data) return <Loading rows={16} />;
+  return <TextView text={text.data.text} starts={starts} target={target} />;
+}
+
+interface ActionsProps {
+  detail: DocumentDetail;
+  onChanged: () => void;
+  onReplaced: (taskId: string) => void;
+}
+
+function Actions({ detail, onChanged, onReplaced }: ActionsProps) {
+  const { l1, file } = detail;
+  const { route } = useLocation();
+  const [open, setOpen] = useState<"edit" | "replace" | "delete">();
+  const close = () => setOpen(undefined);
+  return (
+    <>
+      <CopyButton label={t("document.link")} text={() => location.href} onCopied={() => say(t("document.linked"))} />
+      {file?.available && (
+        <a class="button" href={`/api/v1/documents/${l1.doc_id}/file`} download>
+          <Icon name="download" />
+          {t("document.original")}
+        </a>
+      )}
+      {user.value && (
+        <>
+          <Button icon="edit" onClick={() => setOpen("edit")}>{t("document.edit")}</Button>
+          <Button icon="upload" onClick={() => setOpen("replace")}>{t("document.replace")}</Button>
+          <Button icon="trash" variant="danger" onClick={() => setOpen("delete")}>{t("document.delete")}</Button>
+        </>
+      )}
+      {open === "edit" && (
+        <EditDialog
+          document={l1}
+          onClose={close}
+          onDone={() => {
+            close();
+            onChanged();
+            say(t("document.saved"));
+          }}
+        />
+      )}
+      {open === "replace" && (
+        <ReplaceDialog
+          docId={l1.doc_id}
+          title={l1.title}
+          onClose={close}
+          onDone={(taskId) => {
+            close();
+            onReplaced(taskId);
+          }}
+        />
+      )}
+      {open === "delete" && (
+        <Confirm
+          title={t("document.delete")}
+          confirm={t("common.delete")}
+          onClose={close}
+          onConfirm={async () => {
+            await del("/api/v1/documents/{doc_id}", { path: { doc_id: l1.doc_id } });
+            say(t("document.deleted"));
+            route("/documents");
+          }}
+        >
+          <p>{t("document.delete_text", { title: l1.title || l1.source })}</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Details({ detail }: { detail: DocumentDetail }) {
+  const { l1, file } = detail;
+  const metadata = Object.entries(l1.metadata);
+  return (
+    <aside class="details stack" aria-label={t("document.details")}>
+      {l1.summary !== "" && (
+        <section class="stack-small">
+          <h2>{t("document.summary")}</h2>
+          <p dir="auto">{l1.summary}</p>
+        </section>
+      )}
+      {l1.keywords.length > 0 && (
+        <ul class="row" aria-label={t("document.keywords")}>
+          {l1.keywords.map((keyword) => <li key={keyword}><Badge><bdi>{keyword}</bdi></Badge></li>)}
+        </ul>
+      )}
+      <h2>{t("document.details")}</h2>
+      <Facts>
+        <Fact name={t("document.space")}><a href={spaceHref(l1.space)}><bdi>{l1.space}</bdi></a></Fact>
+        <Fact name={t("document.category")}>{l1.category ? <bdi>{l1.category}</bdi> : t("category.none")}</Fact>
+        <Fact name={t("document.source")}><bdi>{l1.source}</bdi></Fact>
+        {l1.language && <Fact name={t("document.language")}>{l1.language}</Fact>}
+        <Fact name={t("document.characters")}>{number(l1.char_count)}</Fact>
+        <Fact name={t("document.chunks")}>{number(detail.chunk_count)}</Fact>
+        <Fact name={t("common.created")}><Time at={l1.created_at} /> <bdi>{t("common.by", { name: l1.created_by })}</bdi></Fact>
+        <Fact name={t("common.updated")}><Time at={l1.updated_at} /></Fact>
+        {file && <Fact name={file.available ? t("common.download") : t("document.original_missing")}><bdi>{file.original_filename}</bdi>, {bytes(file.size_bytes)}</Fact>}
+      </Facts>
+      {metadata.length > 0 && (
+        <>
+          <h2>{t("document.metadata")}</h2>
+          <Facts>{metadata.map(([key, value]) => <Fact key={key} name={key}><bdi>{value}</bdi></Fact>)}</Facts>
+        </>
+      )}
+    </aside>
+  );
+}
+
+/** The page on which a range begins; 1 if it is not known. */
+function firstPage({ l2, l3 }: DocumentDetail, target: Range | undefined): number {
+  if (target === undefined) return 1;
+  const holder = [...l3, ...l2].find(({ char_start, char_end }) => target.start >= char_start && target.start < char_end);
+  return holder?.page_start ?? 1;
+}
+
+/** A range as the address has it: `120-480`. */
+function parseRange(text: string | undefined): Range | undefined {
+  const [, start, end] = text?.match(/^(\d+)-(\d+)$/) ?? [];
+  if (start === undefined || end === undefined) return undefined;
+  return { start: Number(start), end: Number(end) };
 }

@@ -1,5 +1,171 @@
+// The list of documents.
+import { useLocation } from "preact-iso/router";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get } from "../api/client";
+import { useTaskEvents } from "../api/task_events";
+import type { Document } from "../api/types";
+import { number, t } from "../i18n";
+import { documentHref } from "../routes";
+import { user } from "../session";
+import { Select, TextField } from "../ui/controls";
+import { Badge, Time } from "../ui/data";
+import { Empty, ErrorMessage, Loading } from "../ui/feedback";
+import { Icon } from "../ui/icon";
 import { Page } from "../ui/page";
+import { Pager, usePages } from "../ui/pager";
+import { useResource } from "../use_resource";
+
+const PAGE_SIZE = 50;
+const TYPING_MS = 200;
+/** Documents that become visible one after the other are shown at most this often. */
+const REFRESH_MS = 5000;
+
+interface Filter {
+  q: string;
+  space: string;
+  category: string;
+  source: string;
+}
 
 export function DocumentsPage() {
-  return <Page title="DocumentsPage">{null}</Page>;
+  const { query, route } = useLocation();
+  const filter: Filter = {
+    q: query["q"] ?? "",
+    space: query["space"] ?? "",
+    category: query["category"] ?? "",
+    source: query["source"] ?? "",
+  };
+  const pages = usePages<Document>(
+    (offset, signal) => get("/api/v1/documents", { query: { ...given(filter), limit: PAGE_SIZE, ...(offset !== undefined && { offset }) }, signal }),
+    [filter],
+  );
+  useFresh(pages.reload);
+  const go = (change: Partial<Filter>) => {
+    const search = new URLSearchParams(given({ ...filter, ...change })).toString();
+    route(search === "" ? "/documents" : `/documents?${search}`, true);
+  };
+  const hasFilter = Object.keys(given(filter)).length > 0;
+  return (
+    <Page
+      title={t("nav.documents")}
+      actions={user.value && <a class="button primary" href="/add"><Icon name="add" />{t("empty.add")}</a>}
+    >
+      <FilterRow filter={filter} onChange={go} />
+      <ErrorMessage error={pages.error} onRetry={pages.reload} />
+      {pages.data === undefined && pages.isLoading && <Loading rows={10} />}
+      {pages.data && <DocumentTable documents={pages.data.items} hasFilter={hasFilter} isLoading={pages.isLoading} />}
+      <Pager {...pages} />
+    </Page>
+  );
+}
+
+/** The parts of a filter that are not empty. */
+function given(filter: Filter): Partial<Filter> & Record<string, string> {
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ""));
+}
+
+/** Loads the list again when documents came or went, not more often than every few seconds. */
+function useFresh(reload: () => void): void {
+  const last = useRef(0);
+  const timer = useRef(0);
+  const refresh = () => {
+    clearTimeout(timer.current);
+    const wait = Math.max(0, last.current + REFRESH_MS - Date.now());
+    timer.current = window.setTimeout(() => {
+      last.current = Date.now();
+      reload();
+    }, wait);
+  };
+  useTaskEvents((task) => task.status === "done" && refresh(), refresh);
+  useEffect(() => () => clearTimeout(timer.current), []);
+}
+
+function FilterRow({ filter, onChange }: { filter: Filter; onChange: (change: Partial<Filter>) => void }) {
+  const spaces = useResource(async (signal) => (await get("/api/v1/spaces", { query: { limit: 100 }, signal })).items, []);
+  const categories = useResource(async (signal) => (await get("/api/v1/knowledge/categories", { signal })).categories, []);
+  const all = { value: "", label: t("common.all") };
+  return (
+    <div class="fields">
+      <TypedField label={t("documents.find")} value={filter.q} onChange={(q) => onChange({ q })} />
+      <Select
+        label={t("document.space")}
+        value={filter.space}
+        choices={[all, ...(spaces.data ?? []).map(({ space, title }) => ({ value: space, label: title || space }))]}
+        onChange={(space) => onChange({ space })}
+      />
+      <Select
+        label={t("document.category")}
+        value={filter.category}
+        choices={[all, ...(categories.data ?? []).map(({ name }) => ({ value: name, label: name }))]}
+        onChange={(category) => onChange({ category })}
+      />
+      <TypedField label={t("documents.source")} value={filter.source} onChange={(source) => onChange({ source })} />
+    </div>
+  );
+}
+
+/** A field whose value counts when the person pauses. */
+function TypedField({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {
+  const [typed, setTyped] = useState(value);
+  const timer = useRef(0);
+  useEffect(() => setTyped(value), [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return (
+    <TextField
+      label={label}
+      type="search"
+      value={typed}
+      onInput={(text) => {
+        setTyped(text);
+        clearTimeout(timer.current);
+        timer.current = window.setTimeout(() => onChange(text.trim()), TYPING_MS);
+      }}
+    />
+  );
+}
+
+interface TableProps {
+  documents: Document[];
+  hasFilter: boolean;
+  isLoading: boolean;
+}
+
+function DocumentTable({ documents, hasFilter, isLoading }: TableProps) {
+  if (documents.length === 0) {
+    return (
+      <Empty icon="documents" title={t(hasFilter ? "documents.none_match" : "empty.title")}>
+        {!hasFilter && <p>{t("empty.text")}</p>}
+        {!hasFilter && user.value && <a class="button primary" href="/add">{t("empty.add")}</a>}
+      </Empty>
+    );
+  }
+  return (
+    <div class="table-frame" tabIndex={0} role="region" aria-label={t("nav.documents")} aria-busy={isLoading}>
+      <table class="cards documents">
+        <thead>
+          <tr>
+            <th scope="col">{t("common.title")}</th>
+            <th scope="col">{t("document.space")}</th>
+            <th scope="col">{t("document.category")}</th>
+            <th scope="col" class="number">{t("layer.chunks")}</th>
+            <th scope="col">{t("common.updated")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {documents.map((document) => (
+            <tr key={document.doc_id}>
+              <th scope="row">
+                <a href={documentHref(document.doc_id)} dir="auto">{document.title || document.source || document.doc_id}</a>
+                <small class="below"><bdi>{document.source}</bdi></small>
+              </th>
+              <td data-label={t("document.space")}><bdi>{document.space}</bdi></td>
+              <td data-label={t("document.category")}>{document.category && <Badge><bdi>{document.category}</bdi></Badge>}</td>
+              <td data-label={t("layer.chunks")} class="number">{number(document.chunk_count)}</td>
+              <td data-label={t("common.updated")}><Time at={document.updated_at} /></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
 }

@@ -1,5 +1,136 @@
+// Tasks: what is being done, was done, and failed.
+import { useLocation } from "preact-iso/router";
+import { useState } from "preact/hooks";
+import { get, post } from "../api/client";
+import { useTaskEvents } from "../api/task_events";
+import type { Task } from "../api/types";
+import { t, tData } from "../i18n";
+import { documentHref, taskHref } from "../routes";
+import { user } from "../session";
+import { Button, Select } from "../ui/controls";
+import { Time } from "../ui/data";
+import { Empty, ErrorMessage, Loading } from "../ui/feedback";
 import { Page } from "../ui/page";
+import { Pager, usePages } from "../ui/pager";
+import { useAction } from "../use_resource";
+import { TaskProgress, TaskStatus } from "./task_progress";
+
+const PAGE_SIZE = 50;
+const STATUSES = ["pending", "running", "done", "failed"] as const;
+type Status = (typeof STATUSES)[number];
 
 export function TasksPage() {
-  return <Page title="TasksPage">{null}</Page>;
+  const { query, route } = useLocation();
+  const status = STATUSES.find((status) => status === query["status"]);
+  const pages = usePages<Task>(
+    (offset, signal) =>
+      get("/api/v1/documents/tasks", {
+        query: { limit: PAGE_SIZE, ...(status && { status }), ...(offset !== undefined && { offset }) },
+        signal,
+      }),
+    [status],
+  );
+  const [changed, setChanged] = useState<ReadonlyMap<string, Task>>(new Map());
+  useTaskEvents((task) => setChanged((known) => new Map(known).set(task.task_id, task)), pages.reload);
+  const tasks = merged(pages.data?.items ?? [], changed, pages.page === 1, status);
+  return (
+    <Page title={t("nav.tasks")}>
+      <div class="fields">
+        <Select
+          label={t("task.status")}
+          value={status ?? ""}
+          choices={[{ value: "", label: t("common.all") }, ...STATUSES.map((value) => ({ value, label: t(`task.status.${value}`) }))]}
+          onChange={(value) => route(value === "" ? "/tasks" : `/tasks?status=${value}`, true)}
+        />
+      </div>
+      <ErrorMessage error={pages.error} onRetry={pages.reload} />
+      {pages.data === undefined && pages.isLoading ? <Loading rows={8} /> : <TaskTable tasks={tasks} onChange={pages.reload} />}
+      <Pager {...pages} />
+    </Page>
+  );
+}
+
+/** A page of the list with what changed since: newer states, and on the first page newer tasks. */
+function merged(listed: Task[], changed: ReadonlyMap<string, Task>, isFirst: boolean, status: Status | undefined): Task[] {
+  const known = new Set(listed.map(({ task_id }) => task_id));
+  const current = listed.map((task) => newer(task, changed.get(task.task_id)));
+  const oldest = listed[0]?.created_at ?? "";
+  const added = [...changed.values()].filter((task) => isFirst && !known.has(task.task_id) && task.created_at >= oldest);
+  const tasks = [...added.sort((a, b) => (a.created_at < b.created_at ? 1 : -1)), ...current];
+  return tasks.filter((task) => status === undefined || task.status === status).slice(0, 2 * PAGE_SIZE);
+}
+
+function newer(task: Task, change: Task | undefined): Task {
+  return change !== undefined && change.updated_at >= task.updated_at ? change : task;
+}
+
+function TaskTable({ tasks, onChange }: { tasks: Task[]; onChange: () => void }) {
+  if (tasks.length === 0) return <Empty icon="list" title={t("task.none")} />;
+  return (
+    <div class="table-frame" tabIndex={0} role="region" aria-label={t("nav.tasks")}>
+      <table class="cards">
+        <thead>
+          <tr>
+            <th scope="col">{t("task.what")}</th>
+            <th scope="col">{t("task.status")}</th>
+            <th scope="col">{t("task.progress")}</th>
+            <th scope="col">{t("common.updated")}</th>
+            <th scope="col"><span class="visually-hidden">{t("common.actions")}</span></th>
+          </tr>
+        </thead>
+        <tbody>{tasks.map((task) => <TaskRow key={task.task_id} task={task} onChange={onChange} />)}</tbody>
+      </table>
+    </div>
+  );
+}
+
+function TaskRow({ task, onChange }: { task: Task; onChange: () => void }) {
+  return (
+    <tr>
+      <th scope="row">
+        <a href={taskHref(task.task_id)}><bdi>{taskName(task)}</bdi></a>
+        <small class="below">
+          {tData("task.kind", task.kind)} · <bdi>{task.created_by}</bdi>{task.space && <> · <bdi>{task.space}</bdi></>}
+        </small>
+      </th>
+      <td data-label={t("task.status")}><TaskStatus task={task} /></td>
+      <td data-label={t("task.progress")}>
+        {task.status === "running" && <TaskProgress task={task} />}
+        {task.error && <span class="field-error">{task.error.message}</span>}
+        {task.status === "done" && task.doc_id && <a href={documentHref(task.doc_id)}>{t("task.document")}</a>}
+      </td>
+      <td data-label={t("common.updated")}><Time at={task.updated_at} /></td>
+      <td class="actions"><TaskActions task={task} onChange={onChange} /></td>
+    </tr>
+  );
+}
+
+/** What a task is about, in the person's words. */
+export function taskName(task: Task): string {
+  const result = task.result as { title?: string } | undefined;
+  return result?.title || task.title || tData("task.kind", task.kind);
+}
+
+export function TaskActions({ task, onChange }: { task: Task; onChange: () => void }) {
+  const path = { task_id: task.task_id };
+  const cancel = useAction(async () => {
+    await post("/api/v1/documents/tasks/{task_id}/cancel", { path });
+    onChange();
+  });
+  const retry = useAction(async () => {
+    await post("/api/v1/documents/tasks/{task_id}/retry", { path });
+    onChange();
+  });
+  if (user.value === null) return null;
+  return (
+    <>
+      {(task.status === "pending" || task.status === "running") && task.kind !== "delete_space" && (
+        <Button variant="quiet" icon="stop" isBusy={cancel.isBusy} onClick={() => void cancel.run()}>{t("common.cancel")}</Button>
+      )}
+      {task.error?.retryable && (
+        <Button variant="quiet" icon="retry" isBusy={retry.isBusy} onClick={() => void retry.run()}>{t("common.retry")}</Button>
+      )}
+      <ErrorMessage error={cancel.error ?? retry.error} />
+    </>
+  );
 }

@@ -1,0 +1,255 @@
+// The files that are being added. They go on while the person visits other pages of the console.
+import { computed, signal } from "@preact/signals";
+import { ApiError, Code, get, post } from "../../api/client";
+import { followTasks } from "../../api/task_events";
+import type { Task } from "../../api/types";
+import { sendFile } from "../../api/upload";
+import { options } from "../../options";
+import { asApiError } from "../../use_resource";
+
+export type State = "waiting" | "sending" | "working" | "done" | "duplicate" | "failed" | "skipped";
+
+export interface Added {
+  id: number;
+  /** The path within the folder, or the file's name. */
+  name: string;
+  bytes: number;
+  state: State;
+  /** The share of the bytes that are sent. */
+  sent: number;
+  taskId?: string;
+  task?: Task;
+  error?: ApiError;
+  skipped?: "format" | "size" | "empty";
+}
+
+export interface Target {
+  space: string;
+  /** Replace the document with the same source instead of adding a second one. */
+  isReplacing: boolean;
+}
+
+/** What is sent: a file, or a text that was typed. */
+export type Content = { file: File; path: string } | { title: string; text: string };
+
+interface Source {
+  content: Content;
+  target: Target;
+}
+
+export const added = signal<Added[]>([]);
+
+/** When the oldest of what is under way began, in milliseconds since 1970. */
+const startedAt = signal(0);
+
+const sources = new Map<number, Source>();
+const UPLOADS_AT_ONCE = 3;
+/** A task of which no event came for so long is asked for. */
+const SILENCE_MS = 10_000;
+const WATCH_MS = 5_000;
+let lastId = 0;
+let sending = 0;
+let unfollow: (() => void) | undefined;
+let watch = 0;
+const heardAt = new Map<number, number>();
+
+const isUnderWay = (item: Added) => item.state === "waiting" || item.state === "sending" || item.state === "working";
+
+export const progress = computed(() => {
+  const items = added.value.filter((item) => item.state !== "skipped");
+  const ended = items.filter((item) => !isUnderWay(item));
+  return { total: items.length, ended: ended.length, failed: ended.filter((item) => item.state === "failed").length };
+});
+
+/**
+ * The milliseconds that are left, by the bytes that are done and the time that they took; nothing before a tenth is done,
+ * because the first files tell little of the others.
+ */
+export function timeLeft(now: number): number | undefined {
+  const items = added.value.filter((item) => item.state !== "skipped" && item.state !== "failed");
+  const total = items.reduce((sum, item) => sum + item.bytes, 0);
+  const done = items.reduce((sum, item) => sum + item.bytes * share(item), 0);
+  if (total === 0 || done < total / 10 || done >= total) return undefined;
+  return ((now - startedAt.value) * (total - done)) / done;
+}
+
+/** How far an item is, from 0 to 1: what is sent counts a tenth, embedding nearly all of the rest. */
+function share(item: Added): number {
+  if (!isUnderWay(item)) return 1;
+  const { task } = item;
+  if (task?.status !== "running" || task.stage !== "embed" || task.progress.total === 0) return 0.1 * item.sent;
+  return 0.1 + (0.85 * task.progress.done) / task.progress.total;
+}
+
+/** Adds contents to the queue; what cannot be read here is told and left out. */
+export function enqueue(contents: Content[], target: Target): void {
+  if (!added.value.some(isUnderWay)) startedAt.value = Date.now();
+  const items = contents.map((content) => {
+    const id = ++lastId;
+    sources.set(id, { content, target });
+    return newItem(id, content);
+  });
+  added.value = [...added.value, ...items];
+  pump();
+}
+
+function newItem(id: number, content: Content): Added {
+  if ("text" in content) {
+    return { id, name: content.title, bytes: content.text.length, state: "waiting", sent: 0 };
+  }
+  const { file, path } = content;
+  const extension = path.split(".").at(-1)?.toLowerCase() ?? "";
+  const known = options.upload_extensions.includes(extension);
+  const skipped = !known ? "format" : file.size > options.upload_max_bytes ? "size" : file.size === 0 ? "empty" : undefined;
+  const item: Added = { id, name: path, bytes: file.size, state: skipped ? "skipped" : "waiting", sent: 0 };
+  return skipped ? { ...item, skipped } : item;
+}
+
+/** Sends an item again; `isForced` adds it though it duplicates a document. */
+export async function again(item: Added, isForced = false): Promise<void> {
+  if (!isForced && item.taskId !== undefined && item.task?.error?.retryable) {
+    change(item.id, { state: "working", sent: 1 });
+    follow();
+    try {
+      hear(await post("/api/v1/documents/tasks/{task_id}/retry", { path: { task_id: item.taskId } }));
+    } catch (cause) {
+      change(item.id, { state: "failed", error: asApiError(cause) });
+    }
+    return;
+  }
+  const source = sources.get(item.id);
+  if (source === undefined) return;
+  added.value = added.value.map((other) =>
+    other.id === item.id ? { id: item.id, name: item.name, bytes: item.bytes, state: "waiting", sent: 0 } : other,
+  );
+  if (isForced) forced.add(item.id);
+  pump();
+}
+
+const forced = new Set<number>();
+
+/** Forgets what has ended. */
+export function clearEnded(): void {
+  for (const item of added.value) if (!isUnderWay(item)) sources.delete(item.id);
+  added.value = added.value.filter(isUnderWay);
+}
+
+function change(id: number, change: Partial<Added>): void {
+  added.value = added.value.map((item) => (item.id === id ? { ...item, ...change } : item));
+}
+
+function pump(): void {
+  while (sending < UPLOADS_AT_ONCE) {
+    const next = added.value.find((item) => item.state === "waiting");
+    const source = next && sources.get(next.id);
+    if (!next || !source) return;
+    sending++;
+    change(next.id, { state: "sending" });
+    void send(next.id, source).finally(() => {
+      sending--;
+      pump();
+    });
+  }
+}
+
+async function send(id: number, { content, target }: Source): Promise<void> {
+  const isForced = forced.delete(id);
+  try {
+    const { task_id } = await ("text" in content ? sendText(content, target, isForced) : sendUpload(id, content, target, isForced));
+    change(id, { state: "working", sent: 1, taskId: task_id });
+    heardAt.set(id, Date.now());
+    follow();
+    const early = unknown.get(task_id);
+    if (early) hear(early);
+  } catch (cause) {
+    const error = asApiError(cause);
+    // The server asks to wait: the file stays in the queue.
+    if (error.code === Code.overloaded || error.code === Code.rateLimited) {
+      await new Promise((resolve) => setTimeout(resolve, 1000 * Math.max(2, error.retryAfter ?? 5)));
+      change(id, { state: "waiting", sent: 0 });
+      if (isForced) forced.add(id);
+    } else {
+      change(id, { state: "failed", error });
+    }
+  }
+}
+
+function sendText(content: { title: string; text: string }, target: Target, force: boolean) {
+  const { title, text } = content;
+  return post("/api/v1/documents", { body: { title, text, space: target.space, force } });
+}
+
+function sendUpload(id: number, { file, path }: { file: File; path: string }, target: Target, isForced: boolean) {
+  const form = new FormData();
+  form.set("space", target.space);
+  form.set("source", `file:${path}`);
+  if (target.isReplacing) form.set("upsert", "true");
+  if (isForced) form.set("force", "true");
+  form.set("file", file, file.name);
+  return sendFile({
+    method: "POST",
+    url: "/api/v1/documents/upload",
+    form,
+    signal: new AbortController().signal,
+    onProgress: (sent) => change(id, { sent }),
+  });
+}
+
+/** Tasks that changed before the answer told whose they are. */
+const unknown = new Map<string, Task>();
+const MOST_UNKNOWN = 200;
+
+function hear(task: Task): void {
+  const item = added.value.find((item) => item.taskId === task.task_id);
+  if (item === undefined) {
+    unknown.delete(task.task_id);
+    unknown.set(task.task_id, task);
+    const [oldest] = unknown.keys();
+    if (unknown.size > MOST_UNKNOWN && oldest !== undefined) unknown.delete(oldest);
+    return;
+  }
+  heardAt.set(item.id, Date.now());
+  change(item.id, { task, state: stateOf(task) });
+  if (!added.value.some(isUnderWay)) rest();
+}
+
+function stateOf(task: Task): State {
+  if (task.status === "failed") return "failed";
+  if (task.status !== "done") return "working";
+  const result = task.result as { duplicate_of?: unknown } | undefined;
+  return result?.duplicate_of ? "duplicate" : "done";
+}
+
+function follow(): void {
+  unfollow ??= followTasks({ onTask: hear, onReturn: () => void ask(0) });
+  watch ||= window.setInterval(() => void ask(SILENCE_MS), WATCH_MS);
+}
+
+function rest(): void {
+  unfollow?.();
+  unfollow = undefined;
+  clearInterval(watch);
+  watch = 0;
+  unknown.clear();
+}
+
+/** Asks for the tasks that were silent for so long. */
+async function ask(silenceMs: number): Promise<void> {
+  const silent = added.value.filter(
+    (item) => item.state === "working" && Date.now() - (heardAt.get(item.id) ?? 0) >= silenceMs,
+  );
+  for (const item of silent.slice(0, 20)) {
+    if (item.taskId === undefined) continue;
+    try {
+      hear(await get("/api/v1/documents/tasks/{task_id}", { path: { task_id: item.taskId } }));
+    } catch (cause) {
+      const error = asApiError(cause);
+      if (error.code === Code.notFound) change(item.id, { state: "failed", error });
+    }
+  }
+}
+
+// Closing the page would lose what is not sent yet.
+window.addEventListener("beforeunload", (event) => {
+  if (added.peek().some((item) => item.state === "waiting" || item.state === "sending")) event.preventDefault();
+});
