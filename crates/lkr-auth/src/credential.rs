@@ -57,7 +57,15 @@ impl Auth {
     /// disabled.
     pub async fn authenticate(&self, token: &str) -> Result<Identity> {
         let found = if is_key(token) { self.by_key(token).await? } else { self.by_session(token).await? };
-        found.ok_or_else(|| Error::unauthenticated("the credential is unknown or has expired"))
+        found.ok_or_else(unknown)
+    }
+
+    /// The owner of the session token `token`. An API key is refused.
+    ///
+    /// # Errors
+    /// `Unauthenticated`, as [`authenticate`](Self::authenticate).
+    pub async fn authenticate_session(&self, token: &str) -> Result<Identity> {
+        self.by_session(token).await?.ok_or_else(unknown)
     }
 
     async fn by_session(&self, token: &str) -> Result<Option<Identity>> {
@@ -77,4 +85,8 @@ impl Auth {
         let found = self.live_key(&hash).await?;
         Ok(found.map(|(account, credential)| Identity { account: Account::from(&account), credential }))
     }
+}
+
+fn unknown() -> Error {
+    Error::unauthenticated("the credential is unknown or has expired")
 }

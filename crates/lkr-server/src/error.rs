@@ -70,7 +70,7 @@ const TABLE: [ErrorCodeRow; 10] = [
         1006,
         "forbidden",
         StatusCode::FORBIDDEN,
-        "The account lacks the right, or its API key is restricted.",
+        "The account lacks the right, its API key is restricted, or a session in a cookie came without its CSRF token.",
     ),
     (
         ErrorCode::RegisterDisabled,

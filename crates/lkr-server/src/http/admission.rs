@@ -12,6 +12,7 @@ use super::{
     caller::{Caller, in_spaces},
     context::unknown_space,
     request_id::RequestId,
+    session_cookie::{SessionCookie, check_csrf},
 };
 use crate::{
     error::{ApiError, ErrorCode, ErrorSubject, KbResultExt},
@@ -56,7 +57,7 @@ pub(super) async fn admit(
         return Ok(Admission::default());
     }
     let services = state.services()?;
-    let caller = authenticate(request, services).await?;
+    let caller = authenticate(request, state, services).await?;
     if access.needs_login(state.options.require_login_for_reads) {
         let caller = caller.as_ref().ok_or_else(|| {
             let message = "this needs a login: no credential was sent";
@@ -171,8 +172,26 @@ async fn admit_to_task(
     Ok(Some(task_id))
 }
 
-/// The caller of a request; `None` without a credential. A bad credential is refused, even if the route needs none.
-async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Option<Caller>, ApiError> {
+/// The caller of a request; `None` without a credential. A bad credential is refused, even if the route needs none. The
+/// header decides where there is one, and the session's cookie otherwise.
+async fn authenticate(
+    request: &HttpRequest,
+    state: &AppState,
+    services: &Services,
+) -> Result<Option<Caller>, ApiError> {
+    if let Some(token) = bearer_token(request)? {
+        return caller_with(token, RequestId::of(request), services).await.map(Some);
+    }
+    let cookie = SessionCookie::of(request, &state.options.trusted_proxies);
+    let Some(token) = cookie.token(request)? else { return Ok(None) };
+    let Identity { account, credential } = services.auth.authenticate_session(&token).await?;
+    check_csrf(request, &token)?;
+    let request_id = RequestId::of(request);
+    Ok(Some(Caller { account, credential, token, request_id, came_by_cookie: true }))
+}
+
+/// The access token or API key in the header; `None` without the header.
+fn bearer_token(request: &HttpRequest) -> Result<Option<String>, ApiError> {
     let mut credentials = request.headers().get_all(header::AUTHORIZATION);
     let Some(credential) = credentials.next() else { return Ok(None) };
     let malformed = || {
@@ -187,7 +206,7 @@ async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Opti
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(malformed());
     }
-    caller_with(token.trim().to_owned(), RequestId::of(request), services).await.map(Some)
+    Ok(Some(token.trim().to_owned()))
 }
 
 /// The caller with an access token or API key, as the accounts know it now.
@@ -197,5 +216,5 @@ pub(crate) async fn caller_with(
     services: &Services,
 ) -> Result<Caller, ApiError> {
     let Identity { account, credential } = services.auth.authenticate(&token).await?;
-    Ok(Caller { account, credential, token, request_id })
+    Ok(Caller { account, credential, token, request_id, came_by_cookie: false })
 }

@@ -10,6 +10,8 @@ pub(crate) struct Caller {
     pub(crate) credential: Credential,
     pub(crate) token: String,
     pub(crate) request_id: RequestId,
+    /// Whether the credential is a session in a cookie.
+    pub(crate) came_by_cookie: bool,
 }
 
 impl Caller {

@@ -23,6 +23,7 @@ use super::{
     query::QueryParams,
     request_id::RequestId,
     rights::{Rights, named_space},
+    session_cookie::SessionCookie,
 };
 use crate::{
     error::{ApiError, ErrorCode, ErrorSubject},
@@ -126,6 +127,11 @@ impl RequestContext {
     /// The client's address.
     pub(crate) fn client_address(&self) -> Option<IpAddr> {
         client_address(&self.request, &self.state.options.trusted_proxies)
+    }
+
+    /// The cookie that keeps the session of the request's client.
+    pub(crate) fn session_cookie(&self) -> SessionCookie {
+        SessionCookie::of(&self.request, &self.state.options.trusted_proxies)
     }
 
     /// A header's values. A value that is not text counts as empty.

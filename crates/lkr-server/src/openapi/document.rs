@@ -9,7 +9,7 @@ use utoipa::openapi::{
     path::{HttpMethod, Operation, OperationBuilder, PathItem},
     request_body::{RequestBody, RequestBodyBuilder},
     schema::{ObjectBuilder, Ref, Type},
-    security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
+    security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     tag::TagBuilder,
 };
 
@@ -22,10 +22,12 @@ use super::{
     parameters::path_parameters,
     response::{other_success, success},
 };
-use crate::http::{Access, Endpoint};
+use crate::http::{Access, CSRF_HEADER, Endpoint, PLAIN_COOKIE};
 
-/// The name of the security scheme.
+/// The names of the security schemes.
 const BEARER: &str = "bearer";
+const COOKIE: &str = "cookie";
+const CSRF: &str = "csrf";
 
 /// The tags with their descriptions, in the order of the document.
 const TAGS: [(&str, &str); 14] = [
@@ -55,8 +57,11 @@ const OPERATIONS: (&str, &str) =
 /// The document of these routes.
 pub(crate) fn document(endpoints: &[Endpoint]) -> OpenApi {
     let mut paths = PathsBuilder::new().build();
-    let mut components =
-        ComponentsBuilder::new().schema(ERROR_ENVELOPE, error_envelope()).security_scheme(BEARER, bearer());
+    let mut components = ComponentsBuilder::new()
+        .schema(ERROR_ENVELOPE, error_envelope())
+        .security_scheme(BEARER, bearer())
+        .security_scheme(COOKIE, cookie())
+        .security_scheme(CSRF, csrf());
     for endpoint in endpoints.iter().filter(|endpoint| endpoint.is_listed()) {
         let Some(method) = http_method(&endpoint.method) else { continue };
         let item = PathItem::new(method, operation(endpoint));
@@ -88,7 +93,9 @@ fn with_schema(components: ComponentsBuilder, named: &NamedSchema) -> Components
 fn info() -> utoipa::openapi::Info {
     let description = "A knowledge-base service: it ingests documents in four layers and searches all of them. Every \
         JSON response has the keys code, message, data and request_id; code 0 means success. Requests that need a login \
-        send the access_token of `POST /api/v1/auth/login`, or an API key, as `Authorization: Bearer <credential>`. Below /api/v1/openai and \
+        send the access_token of `POST /api/v1/auth/login`, or an API key, as `Authorization: Bearer <credential>`. A page may \
+        have the session as a cookie instead (`cookie: true` at the login), and then sends its csrf_token in X-Lkr-CSRF with every method but \
+        GET and HEAD. Below /api/v1/openai and \
         /api/v1/dify, bodies and errors are those of these protocols.";
     let license =
         LicenseBuilder::new().name("MIT OR Apache-2.0").identifier(Some("MIT OR Apache-2.0")).build();
@@ -112,6 +119,17 @@ fn bearer() -> SecurityScheme {
     let description = "The access_token of a login, or an API key.";
     let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(description)).build();
     SecurityScheme::Http(scheme)
+}
+
+fn cookie() -> SecurityScheme {
+    let description = "The session that a login with `cookie: true` sets, for pages. Behind a proxy with TLS that \
+        LKR_TRUSTED_PROXIES names it is `__Host-lkr_session`. It is ignored where the header Authorization is sent.";
+    SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::with_description(PLAIN_COOKIE, description)))
+}
+
+fn csrf() -> SecurityScheme {
+    let description = "The csrf_token of the session in the cookie, from the login or `GET /api/v1/auth/me`.";
+    SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::with_description(CSRF_HEADER, description)))
 }
 
 fn schemas(doc: &OperationDoc) -> impl Iterator<Item = &NamedSchema> {
@@ -141,7 +159,7 @@ fn operation(endpoint: &Endpoint) -> Operation {
     for (status, codes) in errors(endpoint) {
         operation = operation.response(status.as_str(), error(endpoint, status, &codes));
     }
-    with_security(operation, endpoint.access).build()
+    with_security(operation, endpoint).build()
 }
 
 fn request_body(doc: &OperationDoc) -> Option<RequestBody> {
@@ -166,13 +184,19 @@ fn file_encoding() -> Encoding {
     EncodingBuilder::new().header("Content-Disposition", name.build()).build()
 }
 
-fn with_security(operation: OperationBuilder, access: Access) -> OperationBuilder {
-    let bearer = || SecurityRequirement::new(BEARER, Vec::<String>::new());
-    match access {
-        Access::Public => operation,
-        _ if access.needs_login(false) => operation.security(bearer()),
-        _ => operation.security(SecurityRequirement::default()).security(bearer()),
-    }
+/// The credentials that a route takes: a bearer, or the cookie with its CSRF token; for a read none, if it needs no login.
+fn with_security(operation: OperationBuilder, endpoint: &Endpoint) -> OperationBuilder {
+    let requirement = |name| SecurityRequirement::new(name, Vec::<String>::new());
+    let cookie = match endpoint.method {
+        Method::GET => requirement(COOKIE),
+        _ => requirement(COOKIE).add(CSRF, Vec::<String>::new()),
+    };
+    let operation = match endpoint.access {
+        Access::Public => return operation,
+        access if access.needs_login(false) => operation,
+        _ => operation.security(SecurityRequirement::default()),
+    };
+    operation.security(requirement(BEARER)).security(cookie)
 }
 
 fn http_method(method: &Method) -> Option<HttpMethod> {

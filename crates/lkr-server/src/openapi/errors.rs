@@ -62,7 +62,9 @@ pub(super) fn errors(endpoint: &Endpoint) -> Vec<(StatusCode, Vec<ErrorCode>)> {
     if endpoint.access.needs_login(true) && !endpoint.access.serves_pending_password() {
         all.push((ErrorCode::PasswordChangeRequired.status(), ErrorCode::PasswordChangeRequired));
     }
-    if endpoint.access.may_be_forbidden() {
+    // Anything but a read is refused to a session in a cookie without its CSRF token.
+    let needs_csrf_token = endpoint.method != Method::GET && endpoint.access != Access::Public;
+    if endpoint.access.may_be_forbidden() || needs_csrf_token {
         all.push((ErrorCode::Forbidden.status(), ErrorCode::Forbidden));
     }
     if matches!(endpoint.access, Access::SpaceReader | Access::SpaceManager) {
@@ -189,6 +191,11 @@ const fn forbidden_message(access: Access) -> &'static str {
         Access::SpaceManager => "this needs a manager of the space",
         Access::Owner => "the document belongs to another account",
         Access::TaskOwner => "the task belongs to another account",
-        _ => "the API key is restricted and may not do this",
+        Access::Authenticated | Access::Unrestricted | Access::PendingUnrestricted => {
+            "the API key is restricted and may not do this"
+        }
+        _ => {
+            "the header X-Lkr-CSRF is missing: with the session in a cookie it must have the csrf_token of GET /api/v1/auth/me"
+        }
     }
 }

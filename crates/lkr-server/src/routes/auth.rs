@@ -1,7 +1,7 @@
 //! Login, logout and passwords.
 
-use actix_web::http::{Method, StatusCode};
-use lkr_auth::LoginAttempt;
+use actix_web::http::{Method, StatusCode, header};
+use lkr_auth::{Login, LoginAttempt, csrf_token};
 
 use crate::{
     error::{ApiError, ErrorCode},
@@ -11,7 +11,7 @@ use crate::{
         RequestId, SMALL_BODY_BYTES, SecretInput,
     },
     openapi::{OperationDoc, ResponseShape, schema},
-    wire::auth::{Credentials, LoggedOut, PasswordChange, Registration, Token, User},
+    wire::auth::{Credentials, CurrentUser, LoggedOut, PasswordChange, Registration, Token, User},
 };
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -47,7 +47,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             Method::GET,
             "/api/v1/auth/me",
-            doc("me", "Returns the account of the credential", schema::<User>()),
+            doc("me", "Returns the account of the credential", schema::<CurrentUser>()),
             me,
         ),
         Endpoint::new(
@@ -66,22 +66,22 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn login(_: Public, mut cx: RequestContext) -> HandlerResult {
-    let Credentials { username, password } = cx.json(SMALL_BODY_BYTES).await?;
+    let Credentials { username, password, cookie } = cx.json(SMALL_BODY_BYTES).await?;
     let request_id = cx.request_id();
     let attempt = attempt(&cx, &username, &password, &request_id);
     let login = cx.services()?.auth.login(attempt).await?;
-    ApiResponse::ok(&Token::from(login))
+    session(&cx, login, cookie.unwrap_or_default(), ApiResponse::ok)
 }
 
 async fn register(_: Public, mut cx: RequestContext) -> HandlerResult {
     if !cx.state().options.register_enabled {
         return Err(ApiError::new(ErrorCode::RegisterDisabled, "registration is disabled"));
     }
-    let Registration { username, password } = cx.json(SMALL_BODY_BYTES).await?;
+    let Registration { username, password, cookie } = cx.json(SMALL_BODY_BYTES).await?;
     let request_id = cx.request_id();
     let attempt = attempt(&cx, &username, &password, &request_id);
     let login = cx.services()?.auth.register(attempt).await?;
-    ApiResponse::created(&Token::from(login))
+    session(&cx, login, cookie.unwrap_or_default(), ApiResponse::created)
 }
 
 fn attempt<'a>(
@@ -94,25 +94,45 @@ fn attempt<'a>(
     LoginAttempt { username, password: &password.0, address, request_id }
 }
 
+/// The response with a new session, which sets the cookie too if `as_cookie`.
+fn session(
+    cx: &RequestContext,
+    login: Login,
+    as_cookie: bool,
+    respond: fn(&Token) -> HandlerResult,
+) -> HandlerResult {
+    if !as_cookie {
+        return respond(&Token::new(login, None));
+    }
+    let cookie = cx.session_cookie().set(&login.token, login.expires_in)?;
+    let csrf_token = csrf_token(&login.token);
+    Ok(respond(&Token::new(login, Some(csrf_token)))?.header(header::SET_COOKIE, cookie))
+}
+
 async fn logout(PendingPassword(caller): PendingPassword, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
     let logged_out = cx.services()?.auth.logout(&caller.token).await?;
-    ApiResponse::ok(&LoggedOut { logged_out })
+    let response = ApiResponse::ok(&LoggedOut { logged_out })?;
+    if !caller.came_by_cookie {
+        return Ok(response);
+    }
+    Ok(response.header(header::SET_COOKIE, cx.session_cookie().remove()?))
 }
 
 async fn me(PendingPassword(caller): PendingPassword, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
-    ApiResponse::ok(&User::from(&caller.account))
+    let csrf_token = caller.came_by_cookie.then(|| csrf_token(&caller.token));
+    ApiResponse::ok(&CurrentUser { user: User::from(&caller.account), csrf_token })
 }
 
 async fn change_password(
     PendingUnrestricted(caller): PendingUnrestricted,
     mut cx: RequestContext,
 ) -> HandlerResult {
-    let PasswordChange { current_password, new_password } = cx.json(SMALL_BODY_BYTES).await?;
+    let PasswordChange { current_password, new_password, cookie } = cx.json(SMALL_BODY_BYTES).await?;
     let auth = &cx.services()?.auth;
     let username = &caller.account.username;
     let login = auth.change_password(username, &current_password.0, &new_password.0, caller.actor()).await?;
     first_admin::remove_password_file(&cx.state().options, username).await;
-    ApiResponse::ok(&Token::from(login))
+    session(&cx, login, cookie.unwrap_or(caller.came_by_cookie), ApiResponse::ok)
 }

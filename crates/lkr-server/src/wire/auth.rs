@@ -14,6 +14,8 @@ pub(crate) struct Credentials {
     /// The account's password.
     #[schema(value_type = String, format = Password)]
     pub(crate) password: SecretInput,
+    /// Whether to set the session as a cookie too, for pages: HttpOnly, SameSite=Strict. By default it is not set.
+    pub(crate) cookie: Option<bool>,
 }
 
 /// The username and password of a new account.
@@ -26,6 +28,8 @@ pub(crate) struct Registration {
     /// 8 to 128 characters.
     #[schema(value_type = String, format = Password, min_length = 8, max_length = 128)]
     pub(crate) password: SecretInput,
+    /// Whether to set the session as a cookie too, for pages: HttpOnly, SameSite=Strict. By default it is not set.
+    pub(crate) cookie: Option<bool>,
 }
 
 /// A change of the caller's password.
@@ -38,6 +42,8 @@ pub(crate) struct PasswordChange {
     /// The new password: 8 to 128 characters.
     #[schema(value_type = String, format = Password, min_length = 8, max_length = 128)]
     pub(crate) new_password: SecretInput,
+    /// Whether to set the new session as a cookie too. By default it is set if the caller's session came in a cookie.
+    pub(crate) cookie: Option<bool>,
 }
 
 /// An account.
@@ -81,17 +87,33 @@ pub(crate) struct Token {
     expires_in: u64,
     /// The account.
     user: User,
+    /// What the header `X-Lkr-CSRF` must have with the session's cookie; present if the cookie was set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    csrf_token: Option<String>,
 }
 
-impl From<Login> for Token {
-    fn from(login: Login) -> Self {
+impl Token {
+    pub(crate) fn new(login: Login, csrf_token: Option<String>) -> Self {
         Self {
             token_type: "Bearer",
             expires_in: login.expires_in.as_secs(),
             user: User::from(&login.account),
             access_token: login.token,
+            csrf_token,
         }
     }
+}
+
+/// The account of the credential.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CurrentUser {
+    #[serde(flatten)]
+    pub(crate) user: User,
+    /// What the header `X-Lkr-CSRF` must have with the session's cookie; present if the session came in a cookie.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) csrf_token: Option<String>,
 }
 
 /// The result of a logout.

@@ -5,6 +5,7 @@ mod accounts;
 mod chat_models;
 mod conformance;
 mod context;
+mod cookies;
 mod cors;
 mod dify;
 mod documents;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lkr_server::{Access, Endpoint, endpoints};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::api;
 
@@ -106,9 +106,9 @@ async fn openapi_documents_security_and_errors_of_each_route() {
         match row.access {
             Access::Public => assert!(security.is_none(), "{row:?}"),
             Access::PublicVerified | Access::Reader | Access::SpaceReader => {
-                assert_eq!(security.unwrap().len(), 2, "{row:?}");
+                assert_eq!(security.unwrap().len(), 3, "{row:?}");
             }
-            _ => assert_eq!(security.unwrap().len(), 1, "{row:?}"),
+            _ => assert_eq!(security.unwrap().len(), 2, "{row:?}"),
         }
         let responses = operation["responses"].as_object().unwrap();
         assert_eq!(
@@ -123,7 +123,16 @@ async fn openapi_documents_security_and_errors_of_each_route() {
             assert_eq!(operation["parameters"][0]["in"], "path", "{row:?}");
         }
     }
-    assert!(document["components"]["securitySchemes"]["bearer"].is_object());
+    let schemes = &document["components"]["securitySchemes"];
+    assert!(schemes["bearer"].is_object());
+    assert_eq!(
+        (&schemes["cookie"]["in"], &schemes["cookie"]["name"]),
+        (&json!("cookie"), &json!("lkr_session"))
+    );
+    assert_eq!((&schemes["csrf"]["in"], &schemes["csrf"]["name"]), (&json!("header"), &json!("X-Lkr-CSRF")));
+    let cookie = |path: &str, method: &str| document["paths"][path][method]["security"][2].clone();
+    assert_eq!(cookie("/api/v1/documents", "get"), json!({ "cookie": [] }));
+    assert_eq!(cookie("/api/v1/search", "post"), json!({ "cookie": [], "csrf": [] }));
 }
 
 /// A download has any content type; a partial response has a `Content-Range`.

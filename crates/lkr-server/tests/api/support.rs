@@ -150,6 +150,8 @@ pub(crate) struct TestOptions {
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     pub(crate) ingest: IngestOptions,
     pub(crate) slow_search: Option<Duration>,
+    /// The lifetime of sessions; twelve hours unless given.
+    pub(crate) session_ttl: Option<Duration>,
 }
 
 /// The stores of the application under test.
@@ -220,7 +222,8 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
         .deletion_policy(Arc::new(deletions.clone()))
         .task_observer(app_state.task_observer());
     let kb = builder.build().await.unwrap();
-    let auth_options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
+    let mut auth_options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
+    auth_options.session_ttl = options.session_ttl.unwrap_or(auth_options.session_ttl);
     let auth = Auth::new(Arc::clone(&state), &auth_options).unwrap();
     auth.initialise(PASSWORD, options.must_change_password).await.unwrap();
     let spaces = Spaces::new(Arc::clone(&state));
@@ -349,7 +352,7 @@ impl<S: App> Api<S> {
     }
 
     /// The OpenAPI document.
-    async fn openapi(&self) -> &'static Value {
+    pub(crate) async fn openapi(&self) -> &'static Value {
         match conformance::known_document() {
             Some(document) => document,
             None => {

@@ -55,7 +55,8 @@ fn render(document: &Value, endpoints: &[Endpoint]) -> String {
     text += "This page is generated from the server's OpenAPI document, which it answers at `/api/v1/openapi.json`. The page \
              `/docs` of a server shows the same with schemas and examples, and sends requests.\n\n";
     text += "A credential is sent as `Authorization: Bearer` with a session token (`POST /api/v1/auth/login`) or an API key. \
-             A `*` marks what is required. [Errors](errors.md) explains the codes in brackets.\n\n";
+             Pages may send a session as a [cookie](../administration.md#sessions-in-cookies) instead; then every method but GET \
+             and HEAD needs the header `X-Lkr-CSRF`. A `*` marks what is required. [Errors](errors.md) explains the codes in brackets.\n\n";
     text += "| access | who |\n|---|---|\n";
     let mut listed: Vec<(&str, &str)> = Vec::new();
     for row in endpoints {
