@@ -8,7 +8,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let dist = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("dist");
     let mut names = Vec::new();
     for entry in fs::read_dir(&dist)? {
-        let name = entry?.file_name().into_string().map_err(|name| format!("{} is not text", name.display()))?;
+        let name =
+            entry?.file_name().into_string().map_err(|name| format!("{} is not text", name.display()))?;
         names.push(name.strip_suffix(".gz").ok_or_else(|| format!("{name} is not compressed"))?.to_owned());
     }
     names.sort();

@@ -9,6 +9,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-archive", &["lkr-domain"]),
     ("lkr-auth", &["lkr-domain", "lkr-state"]),
     ("lkr-catalog", &["lkr-domain", "lkr-state", "lkr-vectors"]),
+    ("lkr-console", &[]),
     (
         "lkr-doctor",
         &[

@@ -1,10 +1,10 @@
-//! Lints: formatting, clippy, documentation, the book, dependencies, licences.
+//! Lints: formatting, clippy, documentation, the book, the console, dependencies, licences.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{book, cargo, cargo_tool::Tool, direction, entries, root, run};
+use crate::{book, cargo, cargo_tool::Tool, direction, entries, root, run, tools};
 
 /// The checker of licences and sources.
 const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", arguments: &["--no-default-features"] };
@@ -23,7 +23,23 @@ pub(crate) fn run_lints() -> Result<()> {
     doc.env("RUSTDOCFLAGS", "--deny warnings");
     run(doc)?;
     book::check()?;
+    console()?;
     deny()
+}
+
+/// Checks the types of the console, and that the built files are what its sources give. Whoever builds lkr needs no Node, so
+/// this is skipped where there is none.
+fn console() -> Result<()> {
+    let folder = match tools::console_packages() {
+        Ok(folder) => folder,
+        Err(error) => {
+            eprintln!("skipped: the console's sources: {error:#}");
+            return Ok(());
+        }
+    };
+    let mut check = Command::new("npm");
+    check.args(["run", "--silent", "check"]).current_dir(folder);
+    run(check)
 }
 
 /// Checks licences and sources.

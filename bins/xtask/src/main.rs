@@ -6,6 +6,7 @@
 //! - `book` builds the documentation as a book and checks its links.
 //! - `files` scores the parsers on a folder of files with references.
 //! - `fuzz` runs each fuzz target for a minute; `crash` kills a loaded server many times.
+//! - `console` tries the console in a browser: every page in every width, theme and language, or its speed.
 //! - `clients` tries the server with real clients of other projects.
 //! - `breaks` checks that tests catch the mistakes in `tests/breaks`.
 
@@ -41,7 +42,7 @@ use anyhow::{Context, Result, bail, ensure};
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | book | \
                      build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
                      model [FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
-                     breaks [NAME] | clients [NAME…]";
+                     breaks [NAME] | clients [NAME…] | console [pages | speed]";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -60,6 +61,7 @@ fn main() -> Result<()> {
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("crash") => crash(&rest),
         Some("clients") => clients::check(&rest),
+        Some("console") => console(rest.first().and_then(|what| what.to_str())),
         Some("breaks") => breaks::check_breaks(&rest),
         _ => bail!(USAGE),
     }
@@ -80,7 +82,7 @@ fn test(arguments: &[OsString]) -> Result<()> {
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"])?;
     tests.args(arguments);
     with_model(&mut tests)?;
-    tools::with_readers(&mut tests)?;
+    tools::with_tools(&mut tests)?;
     run(tests)?;
     if arguments.is_empty() {
         executable::link_names(&executable::target_dir("dev")?)?;
@@ -113,6 +115,26 @@ fn crash(arguments: &[OsString]) -> Result<()> {
     let mut tests = cargo(&test)?;
     tests.env("CRASH_KILLS", kills);
     with_model(&mut tests)?;
+    run(tests)
+}
+
+/// `cargo xtask console [pages | speed]`: tries the console in a browser: its tests whole, all pages in every width, theme and
+/// language (with screenshots in `target/console`), or its speed on a slowed processor.
+fn console(what: Option<&str>) -> Result<()> {
+    let filter = match what {
+        None => "console::",
+        Some("pages") => "console::pages",
+        Some("speed") => "console::console_answers",
+        Some(other) => bail!("{other} is not pages or speed"),
+    };
+    let test = ["test", "--workspace", "--test", "e2e", "--", filter, "--nocapture", "--test-threads=1"];
+    let mut tests = cargo(&test)?;
+    tests.env("LKR_CONSOLE_MATRIX", "all").env("LKR_CONSOLE_SHOTS", root()?.join("target/console"));
+    if what == Some("speed") {
+        tests.env("LKR_CONSOLE_SPEED", "1");
+    }
+    with_model(&mut tests)?;
+    tools::with_tools(&mut tests)?;
     run(tests)
 }
 

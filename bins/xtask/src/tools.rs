@@ -1,4 +1,4 @@
-//! What tests and measurements need beside cargo: Python packages, the PDFium library, the program tesseract.
+//! What tests and measurements need beside cargo: Python packages, the PDFium library, the program tesseract, a browser.
 
 use std::{
     env,
@@ -21,14 +21,66 @@ const PDFIUM: &str = "LKR_PDFIUM_LIBRARY";
 /// Debian's packages of tesseract, and of the data that detects a page's orientation.
 const TESSERACT_PACKAGES: [&str; 2] = ["tesseract-ocr", "tesseract-ocr-osd"];
 
-/// Makes PDFium and tesseract available to the tests. A tool that cannot be installed is a visible skip, and a failure in
-/// CI.
-pub(crate) fn with_readers(tests: &mut Command) -> Result<()> {
+/// The variable with the path of the browser.
+const CHROMIUM: &str = "LKR_CHROMIUM";
+
+/// The programs that are Chromium, by the systems that name them so.
+const CHROMIUM_NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Debian's packages of the browser, and of fonts for the console's languages.
+const CHROMIUM_PACKAGES: [&str; 3] = ["chromium", "fonts-dejavu-core", "fonts-noto-cjk"];
+
+/// The sources of the console.
+const CONSOLE: &str = "crates/lkr-console/web";
+
+/// Makes PDFium, tesseract and a browser available to the tests. A tool that cannot be installed is a visible skip, and a
+/// failure in CI.
+pub(crate) fn with_tools(tests: &mut Command) -> Result<()> {
     if let Some(library) = or_skip("tests with PDFium", pdfium())? {
         tests.env(PDFIUM, library);
     }
     or_skip("tests with tesseract", tesseract())?;
+    with_browser(tests)
+}
+
+/// Makes Chromium and the packages of the console's tests available.
+pub(crate) fn with_browser(tests: &mut Command) -> Result<()> {
+    let browser = console_packages().and_then(|_| chromium());
+    if let Some(chromium) = or_skip("tests with a browser", browser)? {
+        tests.env(CHROMIUM, chromium);
+    }
     Ok(())
+}
+
+/// The folder of the console's sources, with the packages that its lock file pins.
+pub(crate) fn console_packages() -> Result<PathBuf> {
+    let folder = root()?.join(CONSOLE);
+    ensure!(is_on_path("node") && is_on_path("npm"), "node and npm are not installed");
+    let (lock, installed) = (folder.join("package-lock.json"), folder.join("node_modules/.lkr-lock"));
+    let wanted = fs::read(&lock).with_context(|| format!("cannot read {}", lock.display()))?;
+    if fs::read(&installed).is_ok_and(|installed| installed == wanted) {
+        return Ok(folder);
+    }
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(&folder);
+    quietly(&mut npm)?;
+    fs::write(&installed, wanted).with_context(|| format!("cannot write {}", installed.display()))?;
+    Ok(folder)
+}
+
+/// Chromium: the one that the environment names, otherwise that of the system.
+fn chromium() -> Result<PathBuf> {
+    if let Some(named) = env::var_os(CHROMIUM).filter(|named| !named.is_empty()) {
+        return Ok(named.into());
+    }
+    if find_chromium().is_none() {
+        install(CHROMIUM_NAMES[0], &CHROMIUM_PACKAGES)?;
+    }
+    find_chromium().with_context(|| format!("{} is not installed", CHROMIUM_NAMES[0]))
+}
+
+fn find_chromium() -> Option<PathBuf> {
+    CHROMIUM_NAMES.iter().find_map(|name| on_path(name))
 }
 
 fn or_skip<T>(what: &str, tool: Result<T>) -> Result<Option<T>> {
@@ -81,16 +133,25 @@ fn tesseract() -> Result<()> {
     if is_on_path(&program) {
         return Ok(());
     }
+    install(&program, &TESSERACT_PACKAGES)
+}
+
+/// Installs a program from Debian's packages.
+fn install(program: &str, packages: &[&str]) -> Result<()> {
     ensure!(Path::new("/etc/debian_version").exists(), "{program} is not installed");
     let user = Command::new("id").arg("-u").output().context("cannot run id")?;
     ensure!(user.stdout.trim_ascii() == b"0", "{program} is not installed, and installing it needs root");
     apt_get(&["update"])?;
-    apt_get(&[&["install", "--yes", "--no-install-recommends"][..], &TESSERACT_PACKAGES].concat())
+    apt_get(&[&["install", "--yes", "--no-install-recommends"][..], packages].concat())
 }
 
 fn is_on_path(program: &str) -> bool {
+    on_path(program).is_some()
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 fn apt_get(arguments: &[&str]) -> Result<()> {

@@ -146,10 +146,8 @@ mod tests {
     #[test]
     fn the_page_loads_files_that_are_there_and_nothing_else() {
         let html = page(&Options { json: "{}", theme: Theme::Auto }).unwrap();
-        let loaded: Vec<&str> = html
-            .split('"')
-            .filter(|value| value.starts_with('/') && !value.starts_with("/docs"))
-            .collect();
+        let loaded: Vec<&str> =
+            html.split('"').filter(|value| value.starts_with('/') && !value.starts_with("/docs")).collect();
         assert_eq!(loaded.len(), 3, "{loaded:?}");
         for path in loaded {
             let name = path.strip_prefix("/console/").unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{
-    App, Error,
+    App, Error, HttpRequest, HttpResponse,
     body::BoxBody,
     dev::{ServiceFactory, ServiceRequest, ServiceResponse},
     http::Method,
@@ -13,10 +13,10 @@ use actix_web::{
 
 use crate::{
     http::{
-        Access, Endpoint, answer_unknown_path, answer_wrong_method, cors, refused_preflights,
+        Access, ApiResponse, Endpoint, answer_unknown_path, answer_wrong_method, cors, refused_preflights,
         request_middleware,
     },
-    routes::endpoints,
+    routes::{endpoints, page_of_path},
     state::AppState,
 };
 
@@ -34,11 +34,19 @@ pub fn create_app(
 > {
     let origins = &state.options.cors_origins;
     let cors = Condition::new(!origins.is_empty(), cors(origins));
-    let mut app = App::new().app_data(state).default_service(web::to(answer_unknown_path));
+    let mut app = App::new().app_data(state).default_service(web::to(answer_other_path));
     for (path, endpoints) in by_path(endpoints()) {
         app = app.service(resource(path, endpoints));
     }
     app.wrap(cors).wrap(from_fn(refused_preflights)).wrap(from_fn(request_middleware))
+}
+
+/// Answers a path without a route: with a page of the console, or with a refusal.
+async fn answer_other_path(request: HttpRequest) -> HttpResponse {
+    match page_of_path(&request).await {
+        Some(page) => ApiResponse::into_http(page.map(ApiResponse::Raw), &request),
+        None => answer_unknown_path(request).await,
+    }
 }
 
 /// Groups the endpoints by path, in the order of the table.

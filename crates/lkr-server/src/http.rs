@@ -54,7 +54,7 @@ pub(crate) use request_id::RequestId;
 pub(crate) use response::{ApiResponse, HandlerResult};
 pub(crate) use response_memory::ResponseMemory;
 pub(crate) use rights::{Rights, named_space, space_names};
-pub(crate) use session_cookie::{CSRF_HEADER, PLAIN_COOKIE};
+pub(crate) use session_cookie::{CSRF_HEADER, CookieSession, PLAIN_COOKIE};
 pub(crate) use sse::{KEEP_ALIVE, sse_event, sse_response};
 pub(crate) use streamed_envelope::{stream_envelope, stream_json};
 pub(crate) use write_timeout::WriteTimeout;

@@ -1,10 +1,12 @@
 //! The route table: each route with its permission and its documentation. The application and the OpenAPI document are
 //! built from it. Each row is defined beside its handler.
 
+mod assets;
 mod audit;
 mod auth;
 mod backup;
 mod bulk_delete;
+mod console;
 mod dify;
 mod docs;
 mod documents;
@@ -27,6 +29,8 @@ mod users;
 mod webhooks;
 
 use std::sync::OnceLock;
+
+pub(crate) use console::page_of_path;
 
 use crate::{error::ApiError, http::Endpoint, openapi};
 
@@ -57,7 +61,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         backup::endpoints(),
         ops::endpoints(openapi_json),
         docs::endpoints(openapi_json),
-        pages::endpoints(),
+        console::endpoints(),
     ];
     groups.into_iter().flatten().collect()
 }

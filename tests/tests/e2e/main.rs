@@ -8,6 +8,7 @@ mod bad_input;
 mod cancel;
 mod citations;
 mod cli;
+mod console;
 mod docs;
 mod doctor;
 mod evaluation;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use actix_web::{
     HttpRequest,
-    http::header::HeaderName,
+    http::header::{self, HeaderName},
     web::{Bytes, Data},
 };
 use lkr_domain::{DocId, SpaceName, TaskId};
@@ -23,7 +23,7 @@ use super::{
     query::QueryParams,
     request_id::RequestId,
     rights::{Rights, named_space},
-    session_cookie::SessionCookie,
+    session_cookie::{CookieSession, SessionCookie},
 };
 use crate::{
     error::{ApiError, ErrorCode, ErrorSubject},
@@ -45,6 +45,11 @@ impl RequestContext {
             .ok_or_else(|| ApiError::new(ErrorCode::Internal, "the application has no state registered"))?;
         let client = Client::anonymous(client_address(&request, &state.options.trusted_proxies));
         Ok(Self { request, access, state, client })
+    }
+
+    /// The context of a page that anybody may see, for a path without a route.
+    pub(crate) fn of_page(request: HttpRequest) -> Result<Self, ApiError> {
+        Self::new(request, Access::Public)
     }
 
     /// Admits the request or refuses it, and notes whose quotas count from now on.
@@ -132,6 +137,28 @@ impl RequestContext {
     /// The cookie that keeps the session of the request's client.
     pub(crate) fn session_cookie(&self) -> SessionCookie {
         SessionCookie::of(&self.request, &self.state.options.trusted_proxies)
+    }
+
+    /// What became of the session in the request's cookie. Unknown counts as none: the page of the console asks again.
+    pub(crate) async fn cookie_session(&self) -> CookieSession {
+        let Ok(services) = self.services() else { return CookieSession::None };
+        match self.session_cookie().token(&self.request) {
+            Ok(None) => CookieSession::None,
+            Ok(Some(token)) => match services.auth.authenticate_session(&token).await {
+                Ok(_) => CookieSession::Valid,
+                Err(error) if error.kind() == lkr_auth::ErrorKind::Unauthenticated => CookieSession::Ended,
+                Err(_) => CookieSession::None,
+            },
+            Err(_) => CookieSession::Ended,
+        }
+    }
+
+    /// The value of a cookie that no right depends on.
+    pub(crate) fn cookie(&self, name: &str) -> Option<&str> {
+        let pairs = self.header(header::COOKIE).flat_map(|line| line.split(';'));
+        let mut named =
+            pairs.filter_map(|pair| pair.split_once('=')).map(|(name, value)| (name.trim(), value.trim()));
+        named.find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 
     /// A header's values. A value that is not text counts as empty.

@@ -31,6 +31,17 @@ pub(crate) struct SessionCookie {
     by_tls: bool,
 }
 
+/// What became of the session in a cookie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CookieSession {
+    /// There is no such cookie, or nobody knows now.
+    None,
+    /// It is valid.
+    Valid,
+    /// It has expired or was ended.
+    Ended,
+}
+
 impl SessionCookie {
     /// The cookie of a request. It came by TLS if a trusted proxy says so in X-Forwarded-Proto.
     pub(super) fn of(request: &HttpRequest, trusted: &[IpNet]) -> Self {

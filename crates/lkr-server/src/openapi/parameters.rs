@@ -23,13 +23,14 @@ const EXAMPLE_ID: &str = "0199f0c2a4b87d3e9a51c6f7e8d90b1a";
 /// A parameter in paths: its name, its pattern, its description and an example.
 type PathParameter = (&'static str, &'static str, &'static str, &'static str);
 
-const PATH_PARAMETERS: [PathParameter; 7] = [
+const PATH_PARAMETERS: [PathParameter; 8] = [
     ("doc_id", ID, "The id of the document.", EXAMPLE_ID),
     ("task_id", ID, "The id of the task.", EXAMPLE_ID),
     ("id", ID, "The id that the listing shows.", EXAMPLE_ID),
     ("username", USERNAME, "The name of the account, case-insensitive.", "ada"),
     ("space", SPACE, "The name of the space.", "legal"),
     ("group", SPACE, "The name of the group.", "lawyers"),
+    ("asset", "", "The name of the file.", "icon.svg"),
     ("member", MEMBER, "`user:` and a username, or `group:` and the name of a group.", "user:ada"),
 ];
 

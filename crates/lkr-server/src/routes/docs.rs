@@ -13,6 +13,7 @@ use lkr_swagger_ui::{Asset, SCRIPT, STYLE, asset};
 use serde_json::Value;
 
 use super::{
+    assets::accepts_gzip,
     ops::OpenApiJson,
     pages::{Nonce, Page, page, style},
 };
@@ -119,14 +120,4 @@ async fn file(_: Public, cx: RequestContext) -> HandlerResult {
 fn etag(asset: &Asset, is_gzipped: bool) -> String {
     let encoding = if is_gzipped { "-gzip" } else { "" };
     format!("\"{}{encoding}\"", asset.version())
-}
-
-/// Whether the client accepts gzip: it names it, and not with the weight 0.
-fn accepts_gzip(cx: &RequestContext) -> bool {
-    let mut encodings = cx.header(header::ACCEPT_ENCODING).flat_map(|line| line.split(','));
-    encodings.any(|encoding| {
-        let (name, weight) = encoding.split_once(';').unwrap_or((encoding, ""));
-        let weight = weight.trim().strip_prefix("q=").and_then(|weight| weight.trim().parse::<f32>().ok());
-        name.trim().eq_ignore_ascii_case("gzip") && weight.is_none_or(|weight| weight > 0.0)
-    })
 }

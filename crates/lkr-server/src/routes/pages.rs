@@ -1,17 +1,14 @@
-//! The start page. It is static and has no script; its content security policy allows its own style only.
+//! What pages of the server have in common: their headers and the style of plain ones.
 
 use actix_web::{
-    HttpResponse,
+    HttpResponse, HttpResponseBuilder,
     http::{
-        Method,
+        StatusCode,
         header::{self, HeaderName},
     },
 };
 
-use crate::{
-    http::{ApiResponse, Endpoint, HandlerResult, Public, RequestContext},
-    openapi::{OperationDoc, ResponseShape},
-};
+use crate::http::ApiResponse;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
 color:#1b1f24;background:#fff}code{font:14px ui-monospace,monospace}h2{margin-top:2.5rem}\
@@ -19,20 +16,6 @@ details{border:1px solid #d0d7de;border-radius:6px;margin:.5rem 0;padding:.4rem 
 b.m{display:inline-block;min-width:4.5rem}pre{overflow:auto;background:#f6f8fa;padding:.8rem}\
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}details{border-color:#30363d}\
 pre{background:#161b22}a{color:#58a6ff}}";
-
-pub(super) fn endpoints() -> Vec<Endpoint> {
-    let doc =
-        OperationDoc::new("Operations", "home", "Returns the start page", ResponseShape::Raw("text/html"));
-    vec![Endpoint::new(Method::GET, "/", doc, home)]
-}
-
-async fn home(_: Public, _: RequestContext) -> HandlerResult {
-    let body = "<h1>lkr</h1><p>A layered knowledge retrieval service.</p><ul>\
-        <li><a href=\"/docs\">API documentation</a> (<a href=\"/api/v1/openapi.json\">OpenAPI</a>)</li>\
-        <li><a href=\"/readyz\">Readiness</a></li><li><a href=\"/metrics\">Metrics</a></li></ul>";
-    let nonce = Nonce::default();
-    Ok(page(&Page { title: "lkr", head: &style(&nonce), body, policy: "", nonce }))
-}
 
 /// A page. What it loads carries its nonce.
 #[derive(Debug)]
@@ -64,22 +47,27 @@ pub(super) fn style(Nonce(nonce): &Nonce) -> String {
 /// The response with a page. The title contains no markup.
 pub(super) fn page(page: &Page<'_>) -> ApiResponse {
     let Page { title, nonce: Nonce(nonce), head, body, policy } = page;
-    let policy = format!(
-        "default-src 'none'; style-src 'nonce-{nonce}'; base-uri 'none'; form-action 'none'; \
-         frame-ancestors 'none'{policy}"
-    );
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>{title}</title>{head}</head>\
          <body>{body}</body></html>"
     );
-    let response = HttpResponse::Ok()
+    let policy = format!("style-src 'nonce-{nonce}'{policy}");
+    ApiResponse::Raw(page_response(StatusCode::OK, &policy).body(html))
+}
+
+/// A response with the headers that every page has. `policy` has the directives of the content security policy that allow
+/// something.
+pub(crate) fn page_response(status: StatusCode, policy: &str) -> HttpResponseBuilder {
+    let policy =
+        format!("default-src 'none'; {policy}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    let mut response = HttpResponse::build(status);
+    response
         .content_type("text/html; charset=utf-8")
         .insert_header((header::CONTENT_SECURITY_POLICY, policy))
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((header::REFERRER_POLICY, "no-referrer"))
         .insert_header((header::CACHE_CONTROL, "no-store"))
-        .insert_header((HeaderName::from_static("cross-origin-opener-policy"), "same-origin"))
-        .body(html);
-    ApiResponse::Raw(response)
+        .insert_header((HeaderName::from_static("cross-origin-opener-policy"), "same-origin"));
+    response
 }

@@ -1,4 +1,4 @@
-use lkr::{DocId, Task, TaskFailure, TaskId, TaskStatus};
+use lkr::{DocId, Task, TaskFailure, TaskId, TaskInput, TaskStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -35,6 +35,9 @@ pub(crate) struct TaskItem {
     /// The document that it creates or replaces; null for a task over all documents.
     #[schema(required, value_type = Option<Id>)]
     doc_id: Option<DocId>,
+    /// The title that the document was sent with, else the name of its file; null without either.
+    #[schema(required)]
+    title: Option<String>,
     /// The space in which it was accepted; null for a task about no single space.
     #[schema(required, value_type = Option<SpaceText>)]
     space: Option<String>,
@@ -99,6 +102,7 @@ impl From<Task> for TaskItem {
         Self {
             task_id: task.task_id,
             doc_id,
+            title: title(&task.input),
             space: task.space.map(String::from),
             kind: task.kind.name(),
             status: task.status.name(),
@@ -112,6 +116,12 @@ impl From<Task> for TaskItem {
             error: task.error.filter(|_| failed).map(FailureItem::from),
         }
     }
+}
+
+/// What a person would call the document, before its text is read.
+fn title(input: &TaskInput) -> Option<String> {
+    let given = Some(&input.title).filter(|title| !title.is_empty());
+    given.or_else(|| input.original.as_ref().map(|original| &original.file_name)).cloned()
 }
 
 impl From<TaskFailure> for FailureItem {

@@ -292,7 +292,7 @@ async fn call_endpoint<S: App>(api: &Api<S>, endpoint: &Endpoint, target: &str, 
     let space = if target == ID { SPACE } else { target };
     let path = path.replace("{username}", "nobody-here").replace("{id}", ID).replace("{space}", space);
     let path = path.replace("{group}", "nobodies").replace("{member}", "user:nobody-here");
-    let path = path.replace("{file}", "swagger-ui.css");
+    let path = path.replace("{file}", "swagger-ui.css").replace("{asset}", "icon.svg");
     api.call(endpoint.method.clone(), &path, token, None).await
 }
 

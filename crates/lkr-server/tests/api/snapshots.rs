@@ -45,7 +45,9 @@ fn snapshot(name: &str, response: &TestResponse) {
 #[actix_web::test]
 async fn openapi_document_equals_its_snapshot() {
     let api = api().await;
-    insta::assert_snapshot!("openapi", pretty(api.get("/api/v1/openapi.json").await.json()));
+    // Not redacted: the console takes its types from this file.
+    let document = api.get("/api/v1/openapi.json").await.json();
+    insta::assert_snapshot!("openapi", serde_json::to_string_pretty(&document).unwrap());
 }
 
 #[actix_web::test]

@@ -1,0 +1,137 @@
+// What the tests of the console share: a real browser, people who sign in, and a watch over what must not happen.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { after } from "node:test";
+import { chromium } from "playwright-core";
+
+/** The server under test, and its admin. */
+export const BASE = process.env.LKR_URL ?? "http://127.0.0.1:8080";
+export const ADMIN = { username: "admin", password: process.env.LKR_ADMIN_PASSWORD ?? "" };
+
+export const WIDTHS = { desktop: 1440, tablet: 768, phone: 375 };
+
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser;
+
+after(async () => browser?.close());
+
+/**
+ * A page of a browser of its own. When the test ends, it fails if the page reported an error or a violation of its content
+ * security policy, or asked another host for anything.
+ *
+ * `statuses` are those of refusals that the test provokes: a browser reports them as errors.
+ */
+export async function visit(t, { width = WIDTHS.desktop, theme = "light", language = "en", statuses = [] } = {}) {
+  browser ??= await chromium.launch({
+    executablePath: process.env.LKR_CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
+  const context = await browser.newContext({
+    viewport: { width, height: width < 500 ? 812 : 900 },
+    permissions: ["clipboard-read", "clipboard-write"],
+    reducedMotion: "reduce",
+  });
+  await context.addCookies([
+    { name: "lkr_theme", value: theme, url: BASE },
+    { name: "lkr_language", value: language, url: BASE },
+  ]);
+  const page = await context.newPage();
+  const faults = [];
+  page.on("pageerror", (error) => faults.push(`uncaught: ${error.message}`));
+  page.on("console", (message) => {
+    if (message.type() !== "error" && message.type() !== "warning") return;
+    const [, status] = message.text().match(/status of (\d+)/) ?? [];
+    if (status === undefined || !statuses.includes(Number(status))) faults.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.origin !== BASE && url.protocol !== "data:") faults.push(`asked another host: ${request.url()}`);
+  });
+  page.on("dialog", (dialog) => {
+    if (dialog.type() !== "beforeunload") faults.push(`a dialog: ${dialog.message()}`);
+    void dialog.accept();
+  });
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(faults, [], "what the browser reported");
+  });
+  return page;
+}
+
+export async function signIn(page, { username, password }, path = "/login") {
+  await page.goto(BASE + path);
+  await page.getByLabel("Username", { exact: true }).or(page.getByLabel("用户名", { exact: true })).fill(username);
+  await page.getByLabel("Password", { exact: true }).or(page.getByLabel("密码", { exact: true })).fill(password);
+  await page.keyboard.press("Enter");
+  await page.locator(".who").first().waitFor({ state: "attached" });
+}
+
+let token;
+
+/** A request to the API as the admin, or with another token. */
+export async function api(method, path, body, as) {
+  as ??= token ??= await tokenOf(ADMIN);
+  const response = await fetch(`${BASE}/api/v1${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${as}`, ...(body !== undefined && { "Content-Type": "application/json" }) },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const envelope = await response.json();
+  assert.equal(envelope.code, 0, `${method} ${path}: ${envelope.message}`);
+  return envelope.data;
+}
+
+export async function tokenOf({ username, password }) {
+  const response = await fetch(`${BASE}/api/v1/auth/login`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ username, password }),
+  });
+  const { data, message } = await response.json();
+  assert.ok(data, message);
+  return data.access_token;
+}
+
+/** Adds a text and waits until it is searched. */
+export async function addText(input, as) {
+  const { task_id } = await api("POST", "/documents", input, as);
+  return ended(task_id, as);
+}
+
+/** The task, once it has ended. */
+export async function ended(taskId, as) {
+  for (;;) {
+    const task = await api("GET", `/documents/tasks/${taskId}`, undefined, as);
+    if (task.status === "done" || task.status === "failed") return task;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Fails if axe finds anything on the page, of whatever impact. */
+export async function checkAccessibility(page, name) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const told = violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id} ${target}: ${failureSummary}`));
+  assert.deepEqual(told, [], `axe on ${name}`);
+}
+
+/** Fails if something is wider than the window. */
+export async function checkWidth(page, name) {
+  const wide = await page.evaluate(() => {
+    const limit = document.documentElement.clientWidth;
+    const scrolls = (element) => element.closest(".table-frame, pre, .tabs") !== null;
+    return [...document.querySelectorAll("body *")]
+      .filter((element) => element.getBoundingClientRect().right > limit + 1 && !scrolls(element))
+      .filter((element) => getComputedStyle(element).visibility !== "hidden" && !element.closest(".visually-hidden, .side:not(.open)"))
+      .map((element) => `${element.tagName}.${element.className}`)
+      .slice(0, 5);
+  });
+  assert.deepEqual(wide, [], `wider than the window on ${name}`);
+}
+
+/** Waits until nothing is loading. */
+export async function settled(page) {
+  await page.waitForFunction(() => document.querySelector("h1") !== null && document.querySelector(".loading") === null);
+}

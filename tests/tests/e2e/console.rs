@@ -1,0 +1,86 @@
+//! The console in a real browser. The tests of its pages are in `crates/lkr-console/web/tests`; each file has a server of its own.
+
+use std::{
+    env,
+    process::{Command, Stdio},
+};
+
+use lkr_test_support::{note_skip, real_data, skip};
+use lkr_tests::{ADMIN_PASSWORD, Server, model_dir, workspace};
+
+/// Runs the tests in a file of the console against a server. `prepare` adds what the file needs.
+fn run_in_browser(file: &str, server: &Server, prepare: impl FnOnce(&mut Command)) {
+    let Some(chromium) = env::var_os("LKR_CHROMIUM") else {
+        return skip("LKR_CHROMIUM names no Chromium");
+    };
+    let mut node = Command::new("node");
+    node.current_dir(workspace().join("crates/lkr-console/web"))
+        .args(["--test", "--test-reporter=spec"])
+        .arg(format!("tests/{file}.test.mjs"))
+        .env("LKR_CHROMIUM", chromium)
+        .env("LKR_URL", server.url())
+        .env("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)
+        .stdin(Stdio::null());
+    prepare(&mut node);
+    let output = node.output().expect("node runs");
+    assert!(
+        output.status.success(),
+        "{}\n{}\nthe server's log:\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+        server.log()
+    );
+}
+
+/// A server with accounts of its own, and with the model where there is one.
+fn server(environment: &[(&str, &str)]) -> Server {
+    let model = model_dir().map(|folder| folder.display().to_string());
+    let mut all = environment.to_vec();
+    if let Some(model) = &model {
+        all.push(("LKR_MODEL_DIR", model));
+    }
+    Server::start_with(&all)
+}
+
+const ADMIN: (&str, &str) = ("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD);
+
+#[test]
+fn newcomer_goes_from_the_first_password_to_a_cited_answer() {
+    let server = server(&[]);
+    let password = server.data_dir().join("initial-admin-password");
+    run_in_browser("newcomer", &server, |node| {
+        node.env("LKR_INITIAL_PASSWORD_FILE", &password);
+        if let Some(pdf) = real_data("data/files/pdf/docling__bookmark_sample.pdf") {
+            node.env("LKR_CONSOLE_PDF", pdf);
+        }
+    });
+}
+
+#[test]
+fn pages_of_each_kind_are_whole_and_accessible() {
+    run_in_browser("pages", &server(&[ADMIN]), |_| {});
+}
+
+#[test]
+fn hostile_texts_stay_texts_in_the_console() {
+    run_in_browser("hostile", &server(&[ADMIN]), |_| {});
+}
+
+#[test]
+fn console_shows_nothing_of_unreadable_spaces() {
+    run_in_browser("spaces", &server(&[ADMIN]), |_| {});
+}
+
+#[test]
+fn console_works_by_keyboard_alone() {
+    run_in_browser("keyboard", &server(&[ADMIN]), |_| {});
+}
+
+/// Minutes, and figures that depend on the machine: a command of its own (`cargo xtask console speed`).
+#[test]
+fn console_answers_quickly_on_a_slow_processor() {
+    if env::var_os("LKR_CONSOLE_SPEED").is_none() {
+        return note_skip("cargo xtask console speed runs it");
+    }
+    run_in_browser("speed", &server(&[ADMIN]), |_| {});
+}
