@@ -1,21 +1,10 @@
-export function SpacesPage() {
-  return null;
-}
-export function SpacePage() {
-  return null;
-}
-export function KeysPage() {
-  return null;
-}
-export function UsersPage() {
-  return null;
-}
-export function GroupsPage() {
-  return null;
-}
-export function GroupPage() {
-  return null;
-}
+// The pages of the administration: one chunk, loaded when the first of them is opened.
+export { GroupPage } from "./administration/group";
+export { GroupsPage } from "./administration/groups";
+export { KeysPage } from "./administration/keys";
+export { SpacePage } from "./administration/space";
+export { SpacesPage } from "./administration/spaces";
+export { UsersPage } from "./administration/users";
 export function SettingsPage() {
   return null;
 }
