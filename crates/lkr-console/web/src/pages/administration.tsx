@@ -2,12 +2,10 @@
 export { GroupPage } from "./administration/group";
 export { GroupsPage } from "./administration/groups";
 export { KeysPage } from "./administration/keys";
+export { SettingsPage } from "./administration/settings";
 export { SpacePage } from "./administration/space";
 export { SpacesPage } from "./administration/spaces";
 export { UsersPage } from "./administration/users";
-export function SettingsPage() {
-  return null;
-}
 export function TaxonomyPage() {
   return null;
 }
