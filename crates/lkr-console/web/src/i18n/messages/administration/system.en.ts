@@ -115,6 +115,7 @@ export const system = {
   "audit.empty": "No entries",
   "audit.empty_text": "No change fits these filters.",
   "audit.at": "Time",
+  "audit.filter": "Filter",
   "audit.actor": "Account",
   "audit.actor_hint": "The whole name",
   "audit.action": "Change",

@@ -114,6 +114,7 @@ export const system: Record<keyof typeof english, string> = {
   "audit.empty": "没有记录",
   "audit.empty_text": "没有符合筛选条件的修改。",
   "audit.at": "时间",
+  "audit.filter": "筛选",
   "audit.actor": "账户",
   "audit.actor_hint": "完整名称",
   "audit.action": "修改",
