@@ -87,19 +87,24 @@ function columns(): Column<Entry>[] {
     { label: t("audit.at"), kind: "short", cell: ({ at }) => <ExactTime at={at} /> },
     { label: t("audit.actor"), cell: ({ actor }) => <Foreign>{actor}</Foreign> },
     { label: t("audit.action"), cell: ({ action }) => tData("audit_action", action) },
-    { label: t("audit.target"), cell: ({ target }) => <Foreign>{target}</Foreign> },
-    { label: t("audit.detail"), kind: "long", cell: ({ detail, request_id }) => <Details detail={detail} requestId={request_id} /> },
+    { label: t("audit.target"), cell: ({ target }) => <Target name={target} /> },
+    { label: t("audit.detail"), kind: "long", cell: ({ detail }) => <Details detail={detail} /> },
   ];
 }
 
-function Details({ detail, requestId }: { detail: Record<string, unknown>; requestId: string }) {
+/** A name, or the id of something that has none. */
+function Target({ name }: { name: string }) {
+  const isId = /^[0-9a-f]{32}$/.test(name);
+  return <span class={isId ? "mono" : ""}><Foreign>{name}</Foreign></span>;
+}
+
+function Details({ detail }: { detail: Record<string, unknown> }) {
   const pairs = Object.entries(detail).map(([key, value]) => [key, valueText(value)] as const);
-  if (requestId !== "") pairs.push([t("audit.request"), requestId]);
   if (pairs.length === 0) return null;
   return (
     <ul class="pairs">
       {pairs.map(([key, value]) => (
-        <li key={key}><span class="muted">{key}:</span> <Foreign>{value}</Foreign></li>
+        <li key={key}><span class="muted">{tData("audit_detail", key)}:</span> <Foreign>{value}</Foreign></li>
       ))}
     </ul>
   );

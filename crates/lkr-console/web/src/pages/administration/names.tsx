@@ -1,7 +1,7 @@
 // How spaces, members and roles are named on the pages of the administration.
 import { get } from "../../api/client";
 import { listAll } from "../../api/all";
-import type { Space } from "../../api/types";
+import type { Space, Stats } from "../../api/types";
 import { t, tData } from "../../i18n";
 import { spaceHref } from "../../routes";
 import { Badge } from "../../ui/data";
@@ -53,6 +53,16 @@ export function MemberName({ member }: { member: string }) {
       {kind === "group" && <Badge>{tData("member", kind)}</Badge>}
     </span>
   );
+}
+
+/** Under this name the statistics count the documents without a category, besides their own figure. */
+const UNCATEGORIZED = "uncategorized";
+
+/** How many documents each category has. */
+export function categoryCounts(stats: Stats): { name: string; count: number }[] {
+  return Object.entries(stats.categories)
+    .filter(([name]) => name !== UNCATEGORIZED)
+    .map(([name, count]) => ({ name, count }));
 }
 
 export function loadSpaces(signal: AbortSignal): Promise<Space[]> {
