@@ -16,4 +16,5 @@ export type Explain = NonNullable<SearchAnswer["explain"]>;
 export type Space = Data<"/api/v1/spaces/{space}", "get">;
 export type User = Data<"/api/v1/auth/me", "get">;
 export type Category = Data<"/api/v1/knowledge/categories", "get">["categories"][number];
+export type Readiness = Schemas["Readiness"];
 export type Stats = Data<"/api/v1/knowledge/stats", "get">;

@@ -3,6 +3,7 @@ import { computed } from "@preact/signals";
 import { locale } from "./index";
 
 const dateTimes = computed(() => new Intl.DateTimeFormat(locale.value, { dateStyle: "medium", timeStyle: "short" }));
+const secondTimes = computed(() => new Intl.DateTimeFormat(locale.value, { dateStyle: "medium", timeStyle: "medium" }));
 const exactTimes = computed(() => new Intl.DateTimeFormat(locale.value, { dateStyle: "full", timeStyle: "long" }));
 const relative = computed(() => new Intl.RelativeTimeFormat(locale.value, { numeric: "auto" }));
 
@@ -21,6 +22,12 @@ export function shortTime(time: string, now = Date.now()): string {
   if (Math.abs(seconds) >= 7 * 86_400) return dateTimes.value.format(at);
   const [unit, length] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", 1];
   return relative.value.format(Math.round(seconds / length), unit);
+}
+
+/** A time with its day and second. */
+export function secondTime(time: string): string {
+  const at = Date.parse(time);
+  return Number.isNaN(at) ? time : secondTimes.value.format(at);
 }
 
 /** A time with its day, second and time zone. */

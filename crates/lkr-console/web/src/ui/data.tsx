@@ -2,7 +2,7 @@
 // neither become markup nor turn what stands around it.
 import type { ComponentChildren } from "preact";
 import { number, t } from "../i18n";
-import { exactTime, shortTime } from "../i18n/format";
+import { exactTime, secondTime, shortTime } from "../i18n/format";
 
 /** A text that comes from documents or people. */
 export function Foreign({ children }: { children: string }) {
@@ -11,6 +11,11 @@ export function Foreign({ children }: { children: string }) {
 
 export function Time({ at }: { at: string }) {
   return <time dateTime={at} title={exactTime(at)}>{shortTime(at)}</time>;
+}
+
+/** A time to the second, for lists in which the order of events matters. */
+export function ExactTime({ at }: { at: string }) {
+  return <time dateTime={at} title={exactTime(at)}>{secondTime(at)}</time>;
 }
 
 export function Badge({ kind = "neutral", children }: { kind?: BadgeKind; children: ComponentChildren }) {

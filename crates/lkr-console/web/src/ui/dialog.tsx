@@ -10,12 +10,14 @@ interface DialogProps {
   title: string;
   /** `drawer` stands at the right edge over the full height. */
   shape?: "box" | "drawer";
+  /** Neither Escape nor a click beside it closes the dialog. */
+  isKept?: boolean;
   onClose: () => void;
   children: ComponentChildren;
 }
 
 /** An open dialog. It is closed by not being rendered. */
-export function Dialog({ title, shape = "box", onClose, children }: DialogProps) {
+export function Dialog({ title, shape = "box", isKept = false, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -36,8 +38,11 @@ export function Dialog({ title, shape = "box", onClose, children }: DialogProps)
         event.preventDefault();
         onClose();
       }}
+      onKeyDown={(event) => {
+        if (isKept && event.key === "Escape") event.preventDefault();
+      }}
       onClick={(event) => {
-        if (event.target === element.current) onClose();
+        if (event.target === element.current && !isKept) onClose();
       }}
     >
       <div class="dialog-frame">
@@ -55,12 +60,14 @@ interface ConfirmProps {
   title: string;
   children: ComponentChildren;
   confirm: string;
+  /** Whether what the dialog asks for is given. */
+  isReady?: boolean;
   onConfirm: () => Promise<void>;
   onClose: () => void;
 }
 
 /** Asks before something that cannot be undone. */
-export function Confirm({ title, children, confirm, onConfirm, onClose }: ConfirmProps) {
+export function Confirm({ title, children, confirm, isReady = true, onConfirm, onClose }: ConfirmProps) {
   const action = useAction(async () => {
     await onConfirm();
     onClose();
@@ -72,7 +79,7 @@ export function Confirm({ title, children, confirm, onConfirm, onClose }: Confir
         <ErrorMessage error={action.error} />
         <FormButtons>
           <Cancel onClick={onClose} />
-          <Button variant="danger" isBusy={action.isBusy} onClick={() => void action.run()}>{confirm}</Button>
+          <Button variant="danger" isBusy={action.isBusy} disabled={!isReady} onClick={() => void action.run()}>{confirm}</Button>
         </FormButtons>
       </div>
     </Dialog>

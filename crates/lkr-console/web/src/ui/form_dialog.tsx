@@ -1,0 +1,73 @@
+// Dialogs with a form, and the dialog that shows a secret once.
+import type { ComponentChildren } from "preact";
+import { t } from "../i18n";
+import { useAction } from "../use_resource";
+import { Button, Cancel, CopyButton, Field, FormButtons } from "./controls";
+import { Dialog } from "./dialog";
+import { ErrorMessage, Notice, say } from "./feedback";
+
+interface FormDialogProps {
+  title: string;
+  submit: string;
+  /** The dialog closes when this succeeds, and shows the error otherwise. */
+  onSubmit: () => Promise<void>;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+export function FormDialog({ title, submit, onSubmit, onClose, children }: FormDialogProps) {
+  const action = useAction(async () => {
+    await onSubmit();
+    onClose();
+  });
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void action.run();
+        }}
+      >
+        {children}
+        <ErrorMessage error={action.error} />
+        <FormButtons>
+          <Cancel onClick={onClose} />
+          <Button variant="primary" type="submit" isBusy={action.isBusy}>{submit}</Button>
+        </FormButtons>
+      </form>
+    </Dialog>
+  );
+}
+
+interface SecretProps {
+  title: string;
+  /** What the secret is called. */
+  label: string;
+  secret: string;
+  hint: string;
+  onClose: () => void;
+}
+
+/** Shows a secret that the server does not tell again. Only its buttons close it, so that no stray click loses it. */
+export function SecretDialog({ title, label, secret, hint, onClose }: SecretProps) {
+  return (
+    <Dialog title={title} onClose={onClose} isKept>
+      <div class="stack">
+        <Notice kind="warning">{t("secret.once")}</Notice>
+        <Field label={label} hint={hint}>
+          {(ids) => (
+            <input {...ids} class="mono" readOnly value={secret} onFocus={(event) => event.currentTarget.select()} />
+          )}
+        </Field>
+        <FormButtons>
+          {/* A page without TLS has no clipboard: the text can be selected. */}
+          {"clipboard" in navigator && (
+            <CopyButton text={() => secret} label={t("common.copy")} onCopied={() => say(t("common.copied"))} />
+          )}
+          <Button variant="primary" onClick={onClose}>{t("secret.done")}</Button>
+        </FormButtons>
+      </div>
+    </Dialog>
+  );
+}
