@@ -44,6 +44,22 @@ fn server(environment: &[(&str, &str)]) -> Server {
 
 const ADMIN: (&str, &str) = ("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD);
 
+/// The executable alone, in an empty folder, serves the page and every file that the page names.
+#[test]
+fn lesson_42_console_is_in_the_executable() {
+    let server = Server::start_without_config();
+    for path in ["/", "/documents/018f", "/admin/users"] {
+        let page = server.try_call("GET", path, None, None).expect("a response");
+        let html = String::from_utf8(page.body).expect("text");
+        let files: Vec<&str> = html.split('"').filter(|value| value.starts_with("/console/")).collect();
+        assert!(page.status == 200 && files.len() == 3, "{path}: {} {html}", page.status);
+        for file in files {
+            let found = server.try_call("GET", file, None, None).expect("a response");
+            assert!(found.status == 200 && !found.body.is_empty(), "{file}: {}", found.status);
+        }
+    }
+}
+
 #[test]
 fn newcomer_goes_from_the_first_password_to_a_cited_answer() {
     let server = server(&[]);

@@ -145,16 +145,19 @@ fn progress(task: &Value) -> String {
     format!("{} {done}/{total}", field(task, "stage"))
 }
 
-/// The title of what was ingested, or the reason of a failure.
+/// The title of what was ingested, or the reason of a failure, with what failed before it.
 fn detail(task: &Value) -> String {
     match (task.get("error"), task.get("result")) {
-        (Some(error), _) if error.is_object() => field(error, "message"),
+        (Some(error), _) if error.is_object() => {
+            let (title, message) = (field(task, "title"), field(error, "message"));
+            if title.is_empty() { message } else { format!("{title}: {message}") }
+        }
         (_, Some(result)) if result.get("duplicate_of").is_some_and(Value::is_object) => {
             let of = result.get("duplicate_of").unwrap_or(&Value::Null);
             format!("duplicate of {}", field(of, "doc_id"))
         }
-        (_, Some(result)) => field(result, "title"),
-        _ => String::new(),
+        (_, Some(result)) if result.is_object() => field(result, "title"),
+        _ => field(task, "title"),
     }
 }
 
@@ -163,7 +166,7 @@ fn print(output: &Output, task: &Value) -> Result<()> {
         Style::Json => output.json(task),
         Style::Names => output.line(&field(task, "status")),
         Style::People => {
-            for name in ["task_id", "kind", "status", "doc_id", "space", "created_by", "attempts"] {
+            for name in ["task_id", "kind", "status", "title", "doc_id", "space", "created_by", "attempts"] {
                 let value = field(task, name);
                 if !value.is_empty() {
                     output.line(&format!("{name:<10} {value}"))?;
@@ -197,6 +200,9 @@ mod tests {
         let duplicate = json!({"result": {"title": "Tides", "duplicate_of": {"doc_id": "d"}}});
         assert_eq!(detail(&duplicate), "duplicate of d");
         assert_eq!(detail(&json!({"result": null, "error": {"message": "no text"}})), "no text");
+        let named = json!({"title": "scan.pdf", "result": null, "error": {"message": "no text"}});
+        assert_eq!(detail(&named), "scan.pdf: no text");
+        assert_eq!(detail(&json!({"title": "scan.pdf"})), "scan.pdf");
         let running = json!({"status": "running", "stage": "embed", "progress": {"done": 3, "total": 9}});
         assert_eq!(progress(&running), "embed 3/9");
         assert_eq!(progress(&json!({"status": "done", "stage": "embed"})), "");

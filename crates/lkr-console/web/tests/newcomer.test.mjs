@@ -7,7 +7,7 @@ import { ADMIN, BASE, checkAccessibility, settled, visit } from "./browser.mjs";
 const PDF = process.env.LKR_CONSOLE_PDF;
 
 test("a newcomer signs in, adds files, and gets a cited answer", async (t) => {
-  const page = await visit(t, { statuses: [401] });
+  const page = await visit(t, { statuses: [400, 401] });
   await page.goto(BASE);
   await page.getByText("Nothing is here yet").waitFor();
   await page.getByRole("link", { name: "Sign in" }).click();

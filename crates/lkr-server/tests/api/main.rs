@@ -4,6 +4,7 @@
 mod accounts;
 mod chat_models;
 mod conformance;
+mod console;
 mod context;
 mod cookies;
 mod cors;

@@ -914,9 +914,13 @@ export interface components {
             title: string;
         };
         Credentials: {
+            cookie?: boolean | null;
             /** Format: password */
             password: string;
             username: string;
+        };
+        CurrentUser: components["schemas"]["User"] & {
+            csrf_token?: string;
         };
         DedupInput: {
             /** Format: int32 */
@@ -1419,6 +1423,7 @@ export interface components {
             pdf: components["schemas"]["PluginItem"];
         };
         PasswordChange: {
+            cookie?: boolean | null;
             /** Format: password */
             current_password: string;
             /** Format: password */
@@ -1521,6 +1526,7 @@ export interface components {
             warnings: string[];
         };
         Registration: {
+            cookie?: boolean | null;
             /** Format: password */
             password: string;
             username: string;
@@ -1732,6 +1738,7 @@ export interface components {
             stage: components["schemas"]["TaskStage"];
             status: components["schemas"]["TaskStatus"];
             task_id: components["schemas"]["Id"];
+            title: string | null;
             /** Format: date-time */
             updated_at: string;
         };
@@ -1772,6 +1779,7 @@ export interface components {
         TimeOperator: "before" | "after";
         Token: {
             access_token: string;
+            csrf_token?: string;
             /** Format: int64 */
             expires_in: number;
             token_type: string;
@@ -2114,7 +2122,7 @@ export interface operations {
                     "application/json": {
                         /** @enum {integer} */
                         code: 0;
-                        data: components["schemas"]["User"];
+                        data: components["schemas"]["CurrentUser"];
                         message: string;
                         request_id: string;
                     };

@@ -27,7 +27,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   return (
     <div class="shell">
       <a class="skip" href="#content">{t("shell.skip")}</a>
-      <header class="bar">
+      <nav class="bar" aria-label={t("shell.menu")}>
         <IconButton
           icon="menu"
           label={t("shell.menu")}
@@ -36,8 +36,12 @@ export function Shell({ children }: { children: ComponentChildren }) {
           onClick={() => setOpen(!isOpen)}
         />
         <a class="brand" href="/">lkr</a>
-      </header>
-      <div class={isOpen ? "side open" : "side"} id="navigation" onKeyDown={(event) => event.key === "Escape" && setOpen(false)}>
+      </nav>
+      <header
+        class={isOpen ? "side open" : "side"}
+        id="navigation"
+        onKeyDown={(event) => event.key === "Escape" && setOpen(false)}
+      >
         <a class="brand" href="/"><img src="/console/icon.svg" alt="" width={24} height={24} />lkr</a>
         <nav aria-label={t("shell.main")}>
           <Places places={user.value === null ? PLACES : [...PLACES, ...ACCOUNT_PLACES]} />
@@ -49,7 +53,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </nav>
         )}
         <Foot />
-      </div>
+      </header>
       {isOpen && <div class="shade" onClick={() => setOpen(false)} />}
       <main id="content" ref={main} tabIndex={-1}>
         {connection.value === "lost" && <p class="connection" role="status">{t("shell.offline")}</p>}
