@@ -121,9 +121,15 @@ export async function checkAccessibility(page, name) {
 export async function checkWidth(page, name) {
   const wide = await page.evaluate(() => {
     const limit = document.documentElement.clientWidth;
-    const scrolls = (element) => element.closest(".table-frame, pre, .tabs") !== null;
+    // What an element cuts off or scrolls does not widen the page.
+    const isContained = (element) => {
+      for (let above = element.parentElement; above !== null && above.localName !== "main"; above = above.parentElement) {
+        if (getComputedStyle(above).overflowX !== "visible" && above.getBoundingClientRect().right <= limit + 1) return true;
+      }
+      return false;
+    };
     return [...document.querySelectorAll("body *")]
-      .filter((element) => element.getBoundingClientRect().right > limit + 1 && !scrolls(element))
+      .filter((element) => element.getBoundingClientRect().right > limit + 1 && !isContained(element))
       .filter((element) => getComputedStyle(element).visibility !== "hidden" && !element.closest(".visually-hidden, .side:not(.open)"))
       .map((element) => `${element.tagName}.${element.className}`)
       .slice(0, 5);

