@@ -51,7 +51,7 @@ export const system = {
   "setting_hint.models.summarize": "Writes the summaries of documents and of search results. The provider serves POST /chat/completions.",
   "setting_hint.models.classify": "Chooses the category of a document. The provider serves POST /chat/completions.",
   "setting_hint.models.rerank": "Puts the best passages in order again. The provider serves POST /rerank.",
-  "setting_hint.provider": "Who runs the model.",
+  "setting_hint.provider": "",
   "setting_hint.model": "The name of the model at the provider.",
   "setting_hint.base_url": "Begins with http:// or https://, without user and query.",
   "setting_hint.timeout_s": "How long one call may take.",

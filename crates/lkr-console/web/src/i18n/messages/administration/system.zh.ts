@@ -50,7 +50,7 @@ export const system: Record<keyof typeof english, string> = {
   "setting_hint.models.summarize": "撰写文档和搜索结果的摘要。服务商须提供 POST /chat/completions。",
   "setting_hint.models.classify": "选择文档的分类。服务商须提供 POST /chat/completions。",
   "setting_hint.models.rerank": "对最佳段落重新排序。服务商须提供 POST /rerank。",
-  "setting_hint.provider": "由谁运行模型。",
+  "setting_hint.provider": "",
   "setting_hint.model": "模型在服务商处的名称。",
   "setting_hint.base_url": "以 http:// 或 https:// 开头，不含用户名和查询参数。",
   "setting_hint.timeout_s": "单次调用的最长时间。",
