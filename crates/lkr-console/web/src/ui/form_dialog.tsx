@@ -1,5 +1,6 @@
 // Dialogs with a form, and the dialog that shows a secret once.
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";
 import { useAction } from "../use_resource";
 import { Button, Cancel, CopyButton, Field, FormButtons } from "./controls";
@@ -20,9 +21,13 @@ export function FormDialog({ title, submit, onSubmit, onClose, children }: FormD
     await onSubmit();
     onClose();
   });
+  const form = useRef<HTMLFormElement>(null);
+  // The dialog would begin at its button for closing.
+  useEffect(() => form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus(), []);
   return (
     <Dialog title={title} onClose={onClose}>
       <form
+        ref={form}
         class="stack"
         onSubmit={(event) => {
           event.preventDefault();

@@ -22,6 +22,7 @@ export const system = {
     "Another embedding model makes other vectors: all documents are embedded again, as a task. Searches use the old vectors until the new ones are complete.",
   "settings.reembedding": "Embedding all documents again",
   "settings.reembedding_hint": "Searches use the old vectors until the new ones are complete.",
+  "settings.model_waits": "The embedding model of the settings is not in use yet, and the server tries again. Searches go on with {model}.",
   "settings.try": "Try it",
   "settings.works": "It works",
   "settings.fails": "It fails",

@@ -21,6 +21,7 @@ export const system: Record<keyof typeof english, string> = {
   "settings.embeds_again": "更换嵌入模型会产生不同的向量：所有文档将作为任务重新嵌入。新向量全部完成之前，搜索继续使用旧向量。",
   "settings.reembedding": "正在重新嵌入所有文档",
   "settings.reembedding_hint": "新向量全部完成之前，搜索继续使用旧向量。",
+  "settings.model_waits": "设置中的嵌入模型尚未启用，服务器正在重试。搜索继续使用 {model}。",
   "settings.try": "测试",
   "settings.works": "可用",
   "settings.fails": "不可用",
