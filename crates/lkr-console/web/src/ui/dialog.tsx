@@ -28,7 +28,7 @@ function noteOpener(dialog: Element): void {
   lastDialog = dialog;
 }
 
-/** Focuses what opened a dialog; if that was in a dialog that is gone, what opened that one. */
+/** Focuses what opened a dialog; if that was in a dialog that is gone, what opened that one; else the page's heading. */
 function returnFocus(dialog: Element): void {
   let opener = openers.get(dialog);
   while (opener && !opener.isConnected) {
@@ -36,6 +36,7 @@ function returnFocus(dialog: Element): void {
     opener = above ? openers.get(above) : undefined;
   }
   if (opener instanceof HTMLElement) opener.focus();
+  if (document.activeElement === document.body) document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
 }
 
 /** An open dialog. It is closed by not being rendered. */

@@ -62,7 +62,15 @@ export function SecretDialog({ title, label, secret, hint, onClose }: SecretProp
         <Notice kind="warning">{t("secret.once")}</Notice>
         <Field label={label} hint={hint}>
           {(ids) => (
-            <input {...ids} class="mono" readOnly value={secret} onFocus={(event) => event.currentTarget.select()} />
+            <textarea
+              {...ids}
+              class="mono secret"
+              rows={2}
+              readOnly
+              spellcheck={false}
+              value={secret}
+              onFocus={(event) => event.currentTarget.select()}
+            />
           )}
         </Field>
         <FormButtons>

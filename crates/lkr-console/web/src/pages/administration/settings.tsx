@@ -13,7 +13,7 @@ import { FailedPage } from "../errors";
 import { FollowedTask } from "./followed_task";
 import { changesOf, countOf, forApi, isValues, type Schema, valueAt, type Value, type Values, withValue } from "./settings/draft";
 import { type Offers, SettingField } from "./settings/fields";
-import { ModelSettings } from "./settings/model";
+import { ModelSettings, Trial } from "./settings/model";
 import { loadReadiness } from "./statistics/readiness";
 
 /** The settings with the tag that an update must name. */
@@ -48,7 +48,9 @@ export function SettingsPage() {
 function Reembedding({ etag }: { etag: string }) {
   const { data: task } = useLatestTask("reembed");
   const readiness = useResource(loadReadiness, [etag, task?.status]);
-  if (task && (isUnfinished(task) || task.status === "failed")) {
+  // A task that a later change of the model has replaced ends as cancelled, which is no failure to tell.
+  const hasFailed = task?.error !== undefined && task.error.code !== Code.conflict;
+  if (task && (isUnfinished(task) || hasFailed)) {
     return <FollowedTask title={t("settings.reembedding")} hint={t("settings.reembedding_hint")} task={task} />;
   }
   const embedding = readiness.data?.embedding;
@@ -83,11 +85,12 @@ function SettingsForm({ stored, offers, schema, onSaved, onReload }: FormProps) 
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => setDraft(stored.values), [stored.etag]);
   const [isAsking, setAsking] = useState(false);
+  const [isSaved, setSaved] = useState(false);
   const changes = changesOf(stored.values, draft);
   const save = async () => {
     const response = await send("put", "/api/v1/settings", { body: forApi(changes), headers: { "If-Match": stored.etag } });
     onSaved(await storedOf(response));
-    say(t("settings.saved"));
+    setSaved(true);
   };
   const action = useAction(save);
   // What was clicked goes away with the changes.
@@ -102,7 +105,10 @@ function SettingsForm({ stored, offers, schema, onSaved, onReload }: FormProps) 
     onReload();
     focusSave();
   };
-  const change = (path: string[], value: Value) => setDraft((draft) => withValue(draft, path, value));
+  const change = (path: string[], value: Value) => {
+    setSaved(false);
+    setDraft((draft) => withValue(draft, path, value));
+  };
   const parts = { stored: stored.values, draft, schema, offers, change };
   const embedsAgain = changesVectors(changes);
   return (
@@ -121,11 +127,14 @@ function SettingsForm({ stored, offers, schema, onSaved, onReload }: FormProps) 
       <div class="save-bar">
         {embedsAgain && <Notice kind="warning">{t("settings.embeds_again")}</Notice>}
         {action.error?.code === Code.conflict ? <Conflict onReload={reload} /> : <ErrorMessage error={action.error} />}
-        <SaveButtons count={countOf(changes)} isBusy={action.isBusy} onDiscard={discard} />
+        <SaveButtons count={countOf(changes)} isSaved={isSaved} isBusy={action.isBusy} onDiscard={discard} />
       </div>
       {isAsking && (
         <Confirm title={t("settings.embed_ask")} confirm={t("settings.embed_confirm")} onConfirm={action.run} onClose={() => setAsking(false)}>
-          <p>{t("settings.embeds_again")}</p>
+          <div class="stack">
+            <p>{t("settings.embeds_again")}</p>
+            <Trial name="embed" entry={(valueAt(draft, ["models", "embed"]) ?? {}) as Values} isImmediate />
+          </div>
         </Confirm>
       )}
     </form>
@@ -198,10 +207,18 @@ function schemaAt(schema: Schema, path: readonly string[]): Schema {
   return path.reduce((schema, key) => schema.properties?.[key] ?? {}, schema);
 }
 
-function SaveButtons({ count, isBusy, onDiscard }: { count: number; isBusy: boolean; onDiscard: () => void }) {
+interface SaveProps {
+  count: number;
+  isSaved: boolean;
+  isBusy: boolean;
+  onDiscard: () => void;
+}
+
+function SaveButtons({ count, isSaved, isBusy, onDiscard }: SaveProps) {
+  const rest = t(isSaved ? "settings.saved" : "settings.unchanged");
   return (
     <div class="spread">
-      <p class="muted" role="status">{count === 0 ? t("settings.unchanged") : t("settings.changes", { n: count })}</p>
+      <p class="muted" role="status">{count === 0 ? rest : t("settings.changes", { n: count })}</p>
       <div class="row">
         {count > 0 && <Button onClick={onDiscard}>{t("settings.discard")}</Button>}
         {/* Never disabled: it would lose the focus when everything is saved. */}
