@@ -16,17 +16,41 @@ interface DialogProps {
   children: ComponentChildren;
 }
 
+/** What had the focus when a dialog was opened. */
+const openers = new WeakMap<Element, Element>();
+let lastDialog: Element | undefined;
+
+/** Keeps what has the focus. If a dialog that is replaced by this one had it, that is what opened the other dialog. */
+function noteOpener(dialog: Element): void {
+  const isLost = document.activeElement === document.body && lastDialog?.isConnected === false;
+  const opener = isLost && lastDialog ? openers.get(lastDialog) : document.activeElement;
+  if (opener) openers.set(dialog, opener);
+  lastDialog = dialog;
+}
+
+/** Focuses what opened a dialog; if that was in a dialog that is gone, what opened that one; else the page's heading. */
+function returnFocus(dialog: Element): void {
+  let opener = openers.get(dialog);
+  while (opener && !opener.isConnected) {
+    const above = opener.closest("dialog");
+    opener = above ? openers.get(above) : undefined;
+  }
+  if (opener instanceof HTMLElement) opener.focus();
+  if (document.activeElement === document.body) document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
+}
+
 /** An open dialog. It is closed by not being rendered. */
 export function Dialog({ title, shape = "box", isKept = false, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
     const dialog = element.current;
-    const opener = document.activeElement;
-    dialog?.showModal();
+    if (dialog === null) return;
+    noteOpener(dialog);
+    dialog.showModal();
     return () => {
-      dialog?.close();
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+      dialog.close();
+      returnFocus(dialog);
     };
   }, []);
   return (

@@ -1,5 +1,6 @@
 // Dialogs with a form, and the dialog that shows a secret once.
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";
 import { useAction } from "../use_resource";
 import { Button, Cancel, CopyButton, Field, FormButtons } from "./controls";
@@ -20,9 +21,13 @@ export function FormDialog({ title, submit, onSubmit, onClose, children }: FormD
     await onSubmit();
     onClose();
   });
+  const form = useRef<HTMLFormElement>(null);
+  // The dialog would begin at its button for closing.
+  useEffect(() => form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus(), []);
   return (
     <Dialog title={title} onClose={onClose}>
       <form
+        ref={form}
         class="stack"
         onSubmit={(event) => {
           event.preventDefault();
@@ -57,7 +62,15 @@ export function SecretDialog({ title, label, secret, hint, onClose }: SecretProp
         <Notice kind="warning">{t("secret.once")}</Notice>
         <Field label={label} hint={hint}>
           {(ids) => (
-            <input {...ids} class="mono" readOnly value={secret} onFocus={(event) => event.currentTarget.select()} />
+            <textarea
+              {...ids}
+              class="mono secret"
+              rows={2}
+              readOnly
+              spellcheck={false}
+              value={secret}
+              onFocus={(event) => event.currentTarget.select()}
+            />
           )}
         </Field>
         <FormButtons>

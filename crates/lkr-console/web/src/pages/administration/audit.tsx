@@ -95,7 +95,7 @@ function columns(): Column<Entry>[] {
 /** A name, or the id of something that has none. */
 function Target({ name }: { name: string }) {
   const isId = /^[0-9a-f]{32}$/.test(name);
-  return <span class={isId ? "mono" : ""}><Foreign>{name}</Foreign></span>;
+  return <span class={isId ? "mono id" : ""}><Foreign>{name}</Foreign></span>;
 }
 
 function Details({ detail }: { detail: Record<string, unknown> }) {

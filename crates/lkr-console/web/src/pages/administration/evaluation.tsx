@@ -39,8 +39,8 @@ export function EvaluationPage() {
           <Button
             variant="primary"
             icon="flask"
-            disabled={!chosen?.gold || isUnfinished(latest.data)}
-            isBusy={start.isBusy}
+            disabled={!chosen?.gold}
+            isBusy={start.isBusy || isUnfinished(latest.data)}
             onClick={() => void start.run()}
           >
             {t("evaluation.start")}

@@ -1,9 +1,10 @@
 // The settings that can be changed while the service runs. The form is made from the server's schema.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, Code, get, send } from "../../api/client";
 import { isUnfinished, useLatestTask } from "../../api/follow_task";
 import { t } from "../../i18n";
 import { Button } from "../../ui/controls";
+import { Foreign } from "../../ui/data";
 import { Confirm } from "../../ui/dialog";
 import { ErrorMessage, Loading, Notice, say } from "../../ui/feedback";
 import { Page, Section } from "../../ui/page";
@@ -12,7 +13,8 @@ import { FailedPage } from "../errors";
 import { FollowedTask } from "./followed_task";
 import { changesOf, countOf, forApi, isValues, type Schema, valueAt, type Value, type Values, withValue } from "./settings/draft";
 import { type Offers, SettingField } from "./settings/fields";
-import { ModelSettings } from "./settings/model";
+import { ModelSettings, Trial } from "./settings/model";
+import { loadReadiness } from "./statistics/readiness";
 
 /** The settings with the tag that an update must name. */
 interface Stored {
@@ -30,9 +32,8 @@ export function SettingsPage() {
   return (
     <Page title={title} actions={<Reset etag={stored.data.etag} onDone={stored.replace} onConflict={stored.reload} />}>
       <p class="muted">{t("settings.intro")}</p>
-      <Reembedding />
+      <Reembedding etag={stored.data.etag} />
       <SettingsForm
-        key={stored.data.etag}
         stored={stored.data}
         offers={schema.data}
         schema={schema.data.schema as unknown as Schema}
@@ -43,11 +44,23 @@ export function SettingsPage() {
   );
 }
 
-/** The re-embedding that a changed embedding model started: how far it is, or why it failed. */
-function Reembedding() {
+/** The re-embedding that a changed embedding model started: how far it is, why it failed, or why it has not begun. */
+function Reembedding({ etag }: { etag: string }) {
   const { data: task } = useLatestTask("reembed");
-  if (task === undefined || (!isUnfinished(task) && task.status !== "failed")) return null;
-  return <FollowedTask title={t("settings.reembedding")} hint={t("settings.reembedding_hint")} task={task} />;
+  const readiness = useResource(loadReadiness, [etag, task?.status]);
+  // A task that a later change of the model has replaced ends as cancelled, which is no failure to tell.
+  const hasFailed = task?.error !== undefined && task.error.code !== Code.conflict;
+  if (task && (isUnfinished(task) || hasFailed)) {
+    return <FollowedTask title={t("settings.reembedding")} hint={t("settings.reembedding_hint")} task={task} />;
+  }
+  const embedding = readiness.data?.embedding;
+  if (!embedding || embedding.in_use === embedding.wanted) return null;
+  return (
+    <Notice kind="warning">
+      <p>{t("settings.model_waits", { model: embedding.in_use ?? t("common.none") })}</p>
+      {readiness.data?.checks?.embedder.reason && <p><Foreign>{readiness.data.checks.embedder.reason}</Foreign></p>}
+    </Notice>
+  );
 }
 
 async function loadSettings(signal: AbortSignal): Promise<Stored> {
@@ -69,24 +82,43 @@ interface FormProps {
 
 function SettingsForm({ stored, offers, schema, onSaved, onReload }: FormProps) {
   const [draft, setDraft] = useState(stored.values);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => setDraft(stored.values), [stored.etag]);
   const [isAsking, setAsking] = useState(false);
+  const [isSaved, setSaved] = useState(false);
   const changes = changesOf(stored.values, draft);
   const save = async () => {
     const response = await send("put", "/api/v1/settings", { body: forApi(changes), headers: { "If-Match": stored.etag } });
     onSaved(await storedOf(response));
-    say(t("settings.saved"));
+    setSaved(true);
   };
   const action = useAction(save);
-  const change = (path: string[], value: Value) => setDraft((draft) => withValue(draft, path, value));
+  // What was clicked goes away with the changes.
+  const focusSave = () => form.current?.querySelector<HTMLElement>("[type=submit]")?.focus();
+  const discard = () => {
+    setDraft(stored.values);
+    action.clear();
+    focusSave();
+  };
+  const reload = () => {
+    action.clear();
+    onReload();
+    focusSave();
+  };
+  const change = (path: string[], value: Value) => {
+    setSaved(false);
+    setDraft((draft) => withValue(draft, path, value));
+  };
   const parts = { stored: stored.values, draft, schema, offers, change };
   const embedsAgain = changesVectors(changes);
   return (
     <form
-      class="stack settings"
+      ref={form}
+      class="settings"
       onSubmit={(event) => {
         event.preventDefault();
         if (embedsAgain) setAsking(true);
-        else void action.run();
+        else if (countOf(changes) > 0) void action.run();
       }}
     >
       <Section title={t("settings.models")}><Models {...parts} /></Section>
@@ -94,12 +126,15 @@ function SettingsForm({ stored, offers, schema, onSaved, onReload }: FormProps) 
       <Section title={t("settings.dedup")}><Part {...parts} path={["dedup"]} /></Section>
       <div class="save-bar">
         {embedsAgain && <Notice kind="warning">{t("settings.embeds_again")}</Notice>}
-        {action.error?.code === Code.conflict ? <Conflict onReload={onReload} /> : <ErrorMessage error={action.error} />}
-        <SaveButtons count={countOf(changes)} isBusy={action.isBusy} onDiscard={() => setDraft(stored.values)} />
+        {action.error?.code === Code.conflict ? <Conflict onReload={reload} /> : <ErrorMessage error={action.error} />}
+        <SaveButtons count={countOf(changes)} isSaved={isSaved} isBusy={action.isBusy} onDiscard={discard} />
       </div>
       {isAsking && (
         <Confirm title={t("settings.embed_ask")} confirm={t("settings.embed_confirm")} onConfirm={action.run} onClose={() => setAsking(false)}>
-          <p>{t("settings.embeds_again")}</p>
+          <div class="stack">
+            <p>{t("settings.embeds_again")}</p>
+            <Trial name="embed" entry={(valueAt(draft, ["models", "embed"]) ?? {}) as Values} isImmediate />
+          </div>
         </Confirm>
       )}
     </form>
@@ -172,13 +207,22 @@ function schemaAt(schema: Schema, path: readonly string[]): Schema {
   return path.reduce((schema, key) => schema.properties?.[key] ?? {}, schema);
 }
 
-function SaveButtons({ count, isBusy, onDiscard }: { count: number; isBusy: boolean; onDiscard: () => void }) {
+interface SaveProps {
+  count: number;
+  isSaved: boolean;
+  isBusy: boolean;
+  onDiscard: () => void;
+}
+
+function SaveButtons({ count, isSaved, isBusy, onDiscard }: SaveProps) {
+  const rest = t(isSaved ? "settings.saved" : "settings.unchanged");
   return (
     <div class="spread">
-      <p class="muted" role="status">{count === 0 ? t("settings.unchanged") : t("settings.changes", { n: count })}</p>
+      <p class="muted" role="status">{count === 0 ? rest : t("settings.changes", { n: count })}</p>
       <div class="row">
-        <Button disabled={count === 0} onClick={onDiscard}>{t("settings.discard")}</Button>
-        <Button variant="primary" type="submit" disabled={count === 0} isBusy={isBusy}>{t("common.save")}</Button>
+        {count > 0 && <Button onClick={onDiscard}>{t("settings.discard")}</Button>}
+        {/* Never disabled: it would lose the focus when everything is saved. */}
+        <Button variant="primary" type="submit" isBusy={isBusy}>{t("common.save")}</Button>
       </div>
     </div>
   );

@@ -12,7 +12,8 @@ import { useResource } from "../../use_resource";
 import { categoryCounts, loadSpaces } from "./names";
 import { Latency } from "./statistics/latency";
 import { useLiveMetrics } from "./statistics/live";
-import { loadReadiness, Service } from "./statistics/service";
+import { loadReadiness } from "./statistics/readiness";
+import { Service } from "./statistics/service";
 
 export function StatisticsPage() {
   const stored = useResource(loadStored, []);

@@ -114,7 +114,7 @@ function Reclassification() {
       <p class="muted">{t("taxonomy.reclassify_hint")}</p>
       <div class="filter-row">
         <Select label={t("taxonomy.where")} value={space} choices={spaceChoices(spaces.data)} onChange={setSpace} />
-        <Button icon="retry" disabled={isUnfinished(latest.data)} onClick={() => setAsking(true)}>{t("taxonomy.start")}</Button>
+        <Button icon="retry" isBusy={isUnfinished(latest.data)} onClick={() => setAsking(true)}>{t("taxonomy.start")}</Button>
       </div>
       {latest.data && (
         <FollowedTask title={t("taxonomy.last")} task={latest.data}><Outcome task={latest.data} /></FollowedTask>

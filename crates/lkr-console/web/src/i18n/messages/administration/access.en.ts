@@ -80,7 +80,7 @@ export const access = {
   "users.state": "State",
   "users.active": "Active",
   "users.disabled": "Disabled",
-  "users.must_change": "Must change the password",
+  "users.must_change": "Password change due",
   "users.manage": "Manage {name}",
   "users.change_at_login": "Must choose another password at the first login",
   "users.password_hint": "8 to 128 characters. Pass it on by a safe way.",

@@ -80,7 +80,7 @@ export const access: Record<keyof typeof english, string> = {
   "users.state": "状态",
   "users.active": "正常",
   "users.disabled": "已停用",
-  "users.must_change": "须修改密码",
+  "users.must_change": "待改密码",
   "users.manage": "管理 {name}",
   "users.change_at_login": "首次登录时须另设密码",
   "users.password_hint": "8 至 128 个字符。请以安全的方式告知对方。",

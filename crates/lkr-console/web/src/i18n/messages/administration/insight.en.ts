@@ -36,6 +36,7 @@ export const insight = {
   "statistics.since_start": "Since the start",
   "statistics.live": "Now",
   "statistics.live_hint": "One point for every 5 seconds in which somebody searched, from the moment when this page was opened. Searches that the cache answers are not measured.",
+  "statistics.no_searches": "Nobody has searched yet since this page was opened.",
   "statistics.latency_chart": "Time of searches since the page was opened: median and 95th percentile. The table below has the figures.",
   "statistics.metrics_fail": "The metrics cannot be read. Trying again…",
   "statistics.cache_hits": "Answered by the cache",

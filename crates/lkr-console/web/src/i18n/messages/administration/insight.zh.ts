@@ -37,6 +37,7 @@ export const insight: Record<keyof typeof english, string> = {
   "statistics.since_start": "自启动以来",
   "statistics.live": "实时",
   "statistics.live_hint": "自打开此页面起，每 5 秒内如有搜索，图中就有一个点。由缓存回答的搜索不计入。",
+  "statistics.no_searches": "打开此页面以来还没有搜索。",
   "statistics.latency_chart": "自打开页面以来的搜索耗时：中位数和第 95 百分位。数值见下方表格。",
   "statistics.metrics_fail": "无法读取指标，正在重试…",
   "statistics.cache_hits": "由缓存回答",

@@ -48,7 +48,7 @@ function columns(): Column<Row>[] {
 function Figure({ value, isStrong = false }: { value: number; isStrong?: boolean }) {
   return (
     <span class="figure">
-      <meter class={isStrong ? "strong" : ""} min={0} max={1} value={value} aria-hidden="true" />
+      <progress class={isStrong ? "" : "plain"} max={1} value={value} aria-hidden="true" />
       {figure(value)}
     </span>
   );

@@ -106,12 +106,12 @@ function difference(row: Row): number {
 
 function columns(): Column<Row>[] {
   return [
-    { label: t("evaluation.number"), kind: "number", cell: ({ at }) => number(at + 1) },
     {
       label: t("evaluation.query"),
-      kind: "long",
+      kind: "header",
       cell: ({ text }) => <a href={urlOf("/", { query: { q: text } })}><Foreign>{text}</Foreign></a>,
     },
+    { label: t("evaluation.number"), kind: "number", cell: ({ at }) => number(at + 1) },
     { label: t("evaluation.flat"), kind: "number", cell: ({ flat }) => figure(flat) },
     { label: t("evaluation.layered"), kind: "number", cell: ({ layered }) => figure(layered) },
     { label: t("evaluation.difference"), kind: "number", cell: (row) => <Difference value={difference(row)} /> },

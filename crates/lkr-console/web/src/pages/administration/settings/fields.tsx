@@ -1,5 +1,5 @@
 // The fields of settings, made from their schema.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { locale, t, tData } from "../../../i18n";
 import { Checkbox, Select, TextField } from "../../../ui/controls";
 import { KEY_MASK, type Schema, type Value } from "./draft";
@@ -137,13 +137,17 @@ function KeyField({ path, stored, value, onChange }: FieldProps) {
 function CodesField({ path, schema, value, onChange }: FieldProps) {
   const codes = Array.isArray(value) ? value : [];
   const [text, setText] = useState(codes.join(", "));
+  // The value may change by more than typing: when the settings are saved, discarded or loaded anew.
+  useEffect(() => {
+    if (parseCodes(text).join() !== codes.join()) setText(codes.join(", "));
+  }, [codes.join()]);
   const known = new Set(schema.items?.enum ?? []);
   const unknown = codes.filter((code) => known.size > 0 && !known.has(code));
   const names = new Intl.DisplayNames(locale.value, { type: "language" });
   const namesText = codes.filter((code) => known.has(code)).map((code) => names.of(code) ?? code).join(", ");
   const type = (text: string) => {
     setText(text);
-    onChange(text.toLowerCase().split(/[\s,;，、]+/).filter((code) => code !== ""));
+    onChange(parseCodes(text));
   };
   return (
     <TextField
@@ -158,4 +162,8 @@ function CodesField({ path, schema, value, onChange }: FieldProps) {
       onInput={type}
     />
   );
+}
+
+function parseCodes(text: string): string[] {
+  return text.toLowerCase().split(/[\s,;，、]+/).filter((code) => code !== "");
 }

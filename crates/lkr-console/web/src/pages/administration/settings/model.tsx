@@ -52,14 +52,24 @@ export function ModelSettings({ name, schema, offers, stored, entry, onChange }:
 
 type Outcome = Awaited<ReturnType<typeof tryModel>>;
 
+interface TrialProps {
+  name: string;
+  entry: Values;
+  /** Tries without being asked. */
+  isImmediate?: boolean;
+}
+
 /** Tries the entry as it is on the page, without saving it. */
-function Trial({ name, entry }: { name: string; entry: Values }) {
+export function Trial({ name, entry, isImmediate = false }: TrialProps) {
   const [outcome, setOutcome] = useState<Outcome>();
   const action = useAction(async () => {
     setOutcome(undefined);
     setOutcome(await tryModel(name, entry));
   });
-  useEffect(() => setOutcome(undefined), [JSON.stringify(entry)]);
+  useEffect(() => {
+    setOutcome(undefined);
+    if (isImmediate) void action.run();
+  }, [JSON.stringify(entry)]);
   return (
     <div class="trial">
       <Button icon="pulse" isBusy={action.isBusy} onClick={() => void action.run()}>

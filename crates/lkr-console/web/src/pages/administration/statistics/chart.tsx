@@ -2,12 +2,15 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import { locale, number, t } from "../../../i18n";
-import { duration } from "../../../i18n/format";
 import { theme } from "../../../preferences";
 import { DataTable, type Column } from "../../../ui/table";
 import type { Point } from "./live";
+import { milliseconds } from "./units";
 
 const HEIGHT = 220;
+
+/** The least that the axis of times shows: the noise of quick searches would else look like a change. */
+const LEAST_MS = 10;
 
 export function LatencyChart({ points }: { points: Point[] }) {
   const frame = useRef<HTMLDivElement>(null);
@@ -64,7 +67,7 @@ function optionsOf(element: HTMLElement): uPlot.Options {
     font: `12px ${style.fontFamily}`,
   };
   const times = new Intl.DateTimeFormat(locale.value, { timeStyle: "medium" });
-  const ms = (value: number | null) => (value === null ? "–" : duration(value));
+  const ms = (value: number | null) => (value === null ? "–" : milliseconds(value));
   const series = (label: string, stroke: string): uPlot.Series => ({
     label,
     stroke,
@@ -76,7 +79,7 @@ function optionsOf(element: HTMLElement): uPlot.Options {
     width: Math.floor(element.clientWidth),
     height: HEIGHT,
     cursor: { drag: { x: false, y: false } },
-    scales: { y: { range: (_, __, most) => [0, Math.max(1, (most ?? 0) * 1.1)] } },
+    scales: { y: { range: (_, __, most) => [0, Math.max(LEAST_MS, (most ?? 0) * 1.1)] } },
     axes: [
       { ...axis, space: 90, values: (_, ticks) => ticks.map((at) => times.format(at * 1000)) },
       { ...axis, size: 64, values: (_, ticks) => ticks.map(ms) },
@@ -106,7 +109,7 @@ export function LatencyTable({ points }: { points: Point[] }) {
 
 function columns(): Column<Point>[] {
   const times = new Intl.DateTimeFormat(locale.value, { timeStyle: "medium" });
-  const ms = (value: number | null) => (value === null ? "–" : duration(value));
+  const ms = (value: number | null) => (value === null ? "–" : milliseconds(value));
   return [
     { label: t("statistics.time"), kind: "short", cell: ({ at }) => times.format(at * 1000) },
     { label: t("statistics.searches"), kind: "number", cell: ({ searches }) => number(searches) },

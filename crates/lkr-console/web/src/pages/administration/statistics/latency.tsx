@@ -25,7 +25,11 @@ export function Latency({ live }: { live: Live }) {
       </Facts>
       <h3>{t("statistics.live")}</h3>
       <p class="hint">{t("statistics.live_hint")}</p>
-      <LatencyChart points={live.points} />
+      {live.points.some(({ searches }) => searches > 0) ? (
+        <LatencyChart points={live.points} />
+      ) : (
+        <p class="chart-empty muted">{t("statistics.no_searches")}</p>
+      )}
       <LatencyTable points={live.points} />
       <Stages samples={live.samples ?? []} />
     </div>

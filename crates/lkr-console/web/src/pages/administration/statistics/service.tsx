@@ -1,5 +1,4 @@
 // The state of the service: what it depends on, its queue, and its sizes.
-import { ApiError, errorFrom } from "../../../api/client";
 import type { Readiness } from "../../../api/types";
 import { number, t, tData } from "../../../i18n";
 import { bytes, duration } from "../../../i18n/format";
@@ -7,16 +6,6 @@ import { Badge, Fact, Facts, Foreign, type BadgeKind } from "../../../ui/data";
 import { type Column, DataTable } from "../../../ui/table";
 import { valueOf, type Sample } from "./metrics";
 import { milliseconds } from "./units";
-
-/** The readiness, also of a service that is not ready: that response has the status 503 and data all the same. */
-export async function loadReadiness(signal: AbortSignal): Promise<Readiness> {
-  const response = await fetch("/readyz", { signal }).catch(() => {
-    throw new ApiError("", 0, 0, "", null);
-  });
-  const body = (await response.json().catch(() => null)) as { data: Readiness | null } | null;
-  if (body?.data) return body.data;
-  throw errorFrom(response.status, null, response.headers.get("Retry-After"));
-}
 
 const HEALTH: Record<Readiness["status"], BadgeKind> = { ok: "ok", degraded: "warning", down: "danger" };
 
