@@ -72,15 +72,27 @@ let token;
 
 /** A request to the API as the admin, or with another token. */
 export async function api(method, path, body, as) {
+  const envelope = await envelopeOf(method, path, body, as);
+  assert.equal(envelope.code, 0, `${method} ${path}: ${envelope.message}`);
+  return envelope.data;
+}
+
+/** A request that makes something, unless it is there already: a server may be tried again. */
+export async function once(method, path, body) {
+  const { code, message } = await envelopeOf(method, path, body);
+  assert.ok(code === 0 || code === CONFLICT, `${method} ${path}: ${message}`);
+}
+
+const CONFLICT = 1003;
+
+async function envelopeOf(method, path, body, as) {
   as ??= token ??= await tokenOf(ADMIN);
   const response = await fetch(`${BASE}/api/v1${path}`, {
     method,
     headers: { Authorization: `Bearer ${as}`, ...(body !== undefined && { "Content-Type": "application/json" }) },
     body: body === undefined ? undefined : JSON.stringify(body),
   });
-  const envelope = await response.json();
-  assert.equal(envelope.code, 0, `${method} ${path}: ${envelope.message}`);
-  return envelope.data;
+  return response.json();
 }
 
 export async function tokenOf({ username, password }) {

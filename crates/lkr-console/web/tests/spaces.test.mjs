@@ -1,7 +1,7 @@
 // Two people in different spaces: what one may not see is nowhere.
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { BASE, addText, api, settled, signIn, tokenOf, visit } from "./browser.mjs";
+import { BASE, addText, api, once, settled, signIn, tokenOf, visit } from "./browser.mjs";
 
 const ANNA = { username: "anna", password: "a password of anna" };
 const BERT = { username: "bert", password: "a password of bert" };
@@ -12,10 +12,10 @@ let secretTask;
 
 before(async () => {
   for (const { username, password } of [ANNA, BERT]) {
-    await api("POST", "/users", { username, password, must_change_password: false });
+    await once("POST", "/users", { username, password, must_change_password: false });
   }
   for (const [space, member] of [["burrow", "anna"], ["nest", "bert"]]) {
-    await api("POST", "/spaces", { space, title: `The ${space}`, read: "members" });
+    await once("POST", "/spaces", { space, title: `The ${space}`, read: "members" });
     await api("PUT", `/spaces/${space}/members/user:${member}`, { role: "writer" });
   }
   const anna = await tokenOf(ANNA);

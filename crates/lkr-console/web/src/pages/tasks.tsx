@@ -68,7 +68,7 @@ function TaskTable({ tasks, onChange }: { tasks: Task[]; onChange: () => void })
   if (tasks.length === 0) return <Empty icon="list" title={t("task.none")} />;
   return (
     <div class="table-frame" tabIndex={0} role="region" aria-label={t("nav.tasks")}>
-      <table class="cards">
+      <table class="cards tasks">
         <thead>
           <tr>
             <th scope="col">{t("task.what")}</th>
