@@ -52,6 +52,7 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("POST", "/api/v1/webhooks", Access::Admin),
     ("DELETE", "/api/v1/webhooks/{id}", Access::Admin),
     ("GET", "/api/v1/documents/tasks", Access::Reader),
+    ("GET", "/api/v1/documents/tasks/events", Access::Reader),
     ("GET", "/api/v1/documents/tasks/{task_id}", Access::Reader),
     ("DELETE", "/api/v1/documents/tasks/{task_id}", Access::TaskOwner),
     ("POST", "/api/v1/documents/tasks/{task_id}/cancel", Access::TaskOwner),

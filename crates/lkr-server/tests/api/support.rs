@@ -82,6 +82,11 @@ impl TestResponse {
         Self { status, headers, body }
     }
 
+    /// A response without its body.
+    fn head_of(response: &ServiceResponse<BoxBody>) -> Self {
+        Self { status: response.status(), headers: response.headers().clone(), body: Vec::new() }
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|_| panic!("not JSON: {:?}", String::from_utf8_lossy(&self.body)))
@@ -346,7 +351,11 @@ impl<S: App> Api<S> {
         if let Some(body) = body {
             request = request.set_json(body);
         }
-        let response = self.send(request).await;
+        let response = self.respond(request).await;
+        let response = match response.status().is_success() && is_endless(path) {
+            true => TestResponse::head_of(&response),
+            false => TestResponse::of(response).await,
+        };
         conformance::check(self.openapi().await, &method, path, &response);
         response
     }
@@ -426,6 +435,11 @@ impl<S: App> Api<S> {
         }
         self.call(Method::GET, &format!("/api/v1/documents/tasks/{task_id}"), token, None).await.data()
     }
+}
+
+/// Whether the body of a response has no end.
+fn is_endless(path: &str) -> bool {
+    path.split('?').next() == Some("/api/v1/documents/tasks/events")
 }
 
 /// The names and data of server-sent events.
