@@ -51,6 +51,7 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("GET", "/api/v1/webhooks", Access::Admin),
     ("POST", "/api/v1/webhooks", Access::Admin),
     ("DELETE", "/api/v1/webhooks/{id}", Access::Admin),
+    ("GET", "/api/v1/webhooks/{id}/deliveries", Access::Admin),
     ("GET", "/api/v1/documents/tasks", Access::Reader),
     ("GET", "/api/v1/documents/tasks/events", Access::Reader),
     ("GET", "/api/v1/documents/tasks/{task_id}", Access::Reader),

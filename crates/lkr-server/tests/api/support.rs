@@ -31,6 +31,7 @@ use lkr_settings::{SealingKey, Settings};
 use lkr_spaces::Spaces;
 use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore, TaskQueue};
 use lkr_vectors::{FailingVectors, MemoryVectors, VectorStore};
+use lkr_webhooks::Webhooks;
 use serde_json::{Value, json};
 
 use crate::conformance;
@@ -185,6 +186,8 @@ pub(crate) struct Api<S> {
     pub(crate) spaces: Spaces,
     pub(crate) settings: Settings,
     pub(crate) chat_models: ChatModels,
+    /// None while the service is starting.
+    pub(crate) webhooks: Option<Webhooks>,
     pub(crate) app_state: Data<AppState>,
     pub(crate) faults: FaultInjector,
     _spool: tempfile::TempDir,
@@ -245,6 +248,7 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
         Settings::open_checking(Arc::clone(&state), key.clone(), available_plugins(&tools), check).unwrap();
     let spool = tempfile::tempdir().unwrap();
     let files = FileReader::in_process(spool.path().to_owned(), tools).unwrap();
+    let mut opened = None;
     if !options.starting {
         let (kb, auth, spaces, settings) = (kb.clone(), auth.clone(), spaces.clone(), settings.clone());
         let outgoing = Outgoing::new(policy).unwrap();
@@ -252,6 +256,7 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
         chat_models.follow(&settings, outgoing.clone(), |purpose| app_state.call_observer(purpose));
         let chat_models = chat_models.clone();
         let webhooks = open_webhooks(state, key, outgoing.clone(), outbox, &app_state).await.unwrap();
+        opened = Some(webhooks.clone());
         let embedder_reconciler = EmbedderReconciler::follow(
             kb.clone(),
             settings.clone(),
@@ -273,7 +278,8 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
         });
     }
     let app = test::init_service(create_app(app_state.clone())).await;
-    Api { app, kb, auth, spaces, settings, chat_models, app_state, faults, _spool: spool }
+    let webhooks = opened;
+    Api { app, kb, auth, spaces, settings, chat_models, webhooks, app_state, faults, _spool: spool }
 }
 
 /// A builder with the stores, clock and model of the options, and its state store.
