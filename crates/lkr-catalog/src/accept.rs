@@ -10,8 +10,7 @@ use time::OffsetDateTime;
 
 use crate::{
     Catalog, CorpusSlot, DocumentState, Error, FailureReason, ModelName, Progress, Result, Stage, Task,
-    TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, key, task_index,
-    task_record::write_task,
+    TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, key, task_changes, task_index,
 };
 
 /// A task to be accepted.
@@ -112,7 +111,7 @@ impl Catalog {
 
     /// The writes that record a task, and cancel the unfinished task of the same subject.
     fn accept_writes(&self, task: &Task, unfinished: Option<&UnfinishedTask>) -> Result<Vec<Write>> {
-        let mut writes = vec![Write::put(key::task(task.task_id), Expect::Absent, write_task(task)?)];
+        let mut writes = Vec::from(task_changes::put(task, Expect::Absent)?);
         writes.extend(task_index::put(task));
         // From this step on, the task's record refers to the original.
         if let (Some(doc_id), Some(original)) = (task.subject.doc_id(), &task.input.original) {

@@ -93,7 +93,7 @@ impl Catalog {
     }
 
     /// Those of several tasks that exist, in the order of `ids`.
-    pub(crate) async fn tasks_with(&self, ids: &[TaskId]) -> Result<Vec<Task>> {
+    pub async fn tasks_with(&self, ids: &[TaskId]) -> Result<Vec<Task>> {
         let keys: Vec<_> = ids.iter().map(|&id| key::task(id)).collect();
         self.state.get_many(&keys).await?.iter().flatten().map(read_task).collect()
     }

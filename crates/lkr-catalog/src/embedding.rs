@@ -5,8 +5,7 @@ use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActiveTask, Catalog, CorpusSlot, Error, Result, Task, TaskSubject, UnfinishedTask, key,
-    task_record::write_task,
+    ActiveTask, Catalog, CorpusSlot, Error, Result, Task, TaskSubject, UnfinishedTask, key, task_changes,
 };
 
 /// The subject of a re-embedding task.
@@ -36,8 +35,8 @@ impl Catalog {
     /// # Errors
     /// `Conflict` if the task ended meanwhile.
     pub async fn end_reembedding(&self, active: ActiveTask, task: &Task) -> Result<()> {
-        let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
-        let writes = [active.end(), put].into_iter().chain(Self::invalidate_cached_answers());
+        let [put, mark] = task_changes::put(task, Expect::Any)?;
+        let writes = [active.end(), put, mark].into_iter().chain(Self::invalidate_cached_answers());
         Ok(self.state.apply(writes.chain(self.task_ended_events(task)).collect()).await?)
     }
 

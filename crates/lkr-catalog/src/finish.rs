@@ -11,8 +11,7 @@ use crate::{
     garbage::{Garbage, discard_failed_attempt},
     key,
     partial_result::discard_working_records,
-    space_index,
-    task_record::write_task,
+    space_index, task_changes,
     text_index::encode_simhash,
 };
 
@@ -22,8 +21,8 @@ impl Catalog {
     /// # Errors
     /// `Conflict` if the task is no longer its document's unfinished task.
     pub async fn record_progress(&self, active: ActiveTask, task: &Task) -> Result<()> {
-        let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
-        Ok(self.state.apply(vec![active.check(), put]).await?)
+        let [put, mark] = task_changes::put(task, Expect::Any)?;
+        Ok(self.state.apply(vec![active.check(), put, mark]).await?)
     }
 
     /// Makes a document visible and its task done in one step, and turns what it replaces into garbage. `document` must
@@ -53,8 +52,8 @@ impl Catalog {
             unfinished.active.end(),
             unfinished.concurrent_edit.end(unfinished.active, document.revision),
             Write::put(key::document(doc_id), expect, document::encode(document)?),
-            Write::put(key::task(task.task_id), Expect::Any, write_task(task)?),
         ]);
+        writes.extend(task_changes::put(task, Expect::Any)?);
         writes.extend(Self::invalidate_answers_of(&document.space));
         writes.extend(before.map(|before| Garbage::of_document(&before.value).put()));
         // Failed tasks that were accepted later can still be retried.
@@ -79,10 +78,12 @@ impl Catalog {
         earlier: &Stored<Document>,
     ) -> Result<()> {
         let garbage = active.subject.doc_id().map(|doc_id| Garbage::of_input(doc_id, &task.input).put());
-        let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
+        let [put, mark] = task_changes::put(task, Expect::Any)?;
         let unchanged = Write::check(key::document(earlier.value.doc_id), Expect::Version(earlier.version));
-        let writes =
-            [active.end(), put, unchanged].into_iter().chain(garbage).chain(self.task_ended_events(task));
+        let writes = [active.end(), put, mark, unchanged]
+            .into_iter()
+            .chain(garbage)
+            .chain(self.task_ended_events(task));
         Ok(self.state.apply(writes.collect()).await?)
     }
 
@@ -96,9 +97,13 @@ impl Catalog {
 
     /// The writes of [`end`](Self::end), for a step that also changes other records.
     pub fn end_writes(&self, active: ActiveTask, task: &Task) -> Result<Vec<Write>> {
-        let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
+        let [put, mark] = task_changes::put(task, Expect::Any)?;
         let discarded = discard_working_records(task.task_id);
-        Ok([active.end(), put].into_iter().chain(discarded).chain(self.task_ended_events(task)).collect())
+        Ok([active.end(), put, mark]
+            .into_iter()
+            .chain(discarded)
+            .chain(self.task_ended_events(task))
+            .collect())
     }
 
     /// Ends a task as failed. What it stored is kept for a retry. Of one document, the 16 latest failed attempts are kept.
@@ -106,8 +111,8 @@ impl Catalog {
     /// # Errors
     /// `Conflict` if the task is no longer its document's unfinished task.
     pub async fn fail(&self, active: ActiveTask, task: &Task) -> Result<()> {
-        let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
-        let mut writes = vec![active.end(), put];
+        let [put, mark] = task_changes::put(task, Expect::Any)?;
+        let mut writes = vec![active.end(), put, mark];
         if let TaskSubject::Document(doc_id) = active.subject {
             writes.push(put_failed_attempt(doc_id, task)?);
             let attempts = self.document_state(doc_id).await?.failed_attempts;
@@ -137,10 +142,8 @@ impl Catalog {
     /// active record, because a task that takes its place overwrites that record.
     pub(crate) fn cancel_writes(&self, unfinished: &UnfinishedTask) -> Result<(Task, Vec<Write>)> {
         let task = unfinished.task.clone().cancelled(self.now());
-        let mut writes = vec![
-            unfinished.concurrent_edit.end(unfinished.active, task.input.revision),
-            Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
-        ];
+        let mut writes = vec![unfinished.concurrent_edit.end(unfinished.active, task.input.revision)];
+        writes.extend(task_changes::put(&task, Expect::Any)?);
         writes.extend(discard_working_records(task.task_id));
         writes.extend(Garbage::of_task(&task).map(|garbage| garbage.put()));
         writes.extend(self.task_ended_events(&task));

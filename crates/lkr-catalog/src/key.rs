@@ -52,6 +52,13 @@ pub(crate) fn document(id: DocId) -> String {
     format!("{DOCUMENTS}{id}")
 }
 
+pub(crate) const TASK_CHANGES: &str = "task-change/";
+
+/// Present if the task changed lately.
+pub(crate) fn task_change(id: TaskId) -> String {
+    format!("{TASK_CHANGES}{id}")
+}
+
 pub(crate) fn task(id: TaskId) -> String {
     format!("{TASKS}{id}")
 }

@@ -29,6 +29,7 @@ mod space_index;
 mod stats;
 mod tags;
 mod task;
+mod task_changes;
 mod task_failure;
 mod task_index;
 mod task_record;
@@ -63,6 +64,7 @@ pub use scan::{RecordContent, ScannedRecord};
 pub use stats::{Stats, UNCATEGORIZED};
 pub use tags::{metadata_tag, tag, tags_of};
 pub use task::{CorpusSlot, ModelName, Task, TaskInput, TaskKind, TaskSubject};
+pub use task_changes::{CHANGE_KEPT, TaskChange};
 pub use task_failure::{FailureReason, TaskFailure};
 pub use task_index::TaskLists;
 pub use task_result::{

@@ -6,11 +6,8 @@ use time::OffsetDateTime;
 
 use crate::{
     Catalog, DocumentState, Error, ErrorKind, Progress, Result, Stage, Task, TaskStatus, TaskSubject,
-    garbage::discard_failed_attempt,
-    key,
-    partial_result::discard_working_records,
-    task_index,
-    task_record::{read_task, write_task},
+    garbage::discard_failed_attempt, key, partial_result::discard_working_records, task_changes, task_index,
+    task_record::read_task,
 };
 
 impl Catalog {
@@ -41,10 +38,8 @@ impl Catalog {
             error: None,
             ..before
         };
-        let mut writes = vec![
-            Write::put(key::task(task_id), Expect::Version(record.version), write_task(&task)?),
-            Write::put(key::active(task.subject), Expect::Absent, task_id.to_string()),
-        ];
+        let mut writes = vec![Write::put(key::active(task.subject), Expect::Absent, task_id.to_string())];
+        writes.extend(task_changes::put(&task, Expect::Version(record.version))?);
         writes.extend(expected);
         self.state.apply(writes).await?;
         Ok(Some(task))

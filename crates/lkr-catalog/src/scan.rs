@@ -201,7 +201,7 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
             Some(RecordContent::Upload(rest.split('/').next()?.parse().ok()?, path))
         }
         "unembedded" => of_document(key::UNEMBEDDED).map(RecordContent::Unembedded),
-        "content-guard" | "generation" => Some(RecordContent::Standalone),
+        "content-guard" | "generation" | "task-change" => Some(RecordContent::Standalone),
         "cosine-scale" | "spread" => is_cosine_scale(value).then_some(RecordContent::Standalone),
         _ => Some(RecordContent::Unknown(record)),
     }

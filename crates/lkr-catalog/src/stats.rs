@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
-use lkr_domain::{Counts, Scope};
+use lkr_domain::{Counts, DocId, Scope};
 use lkr_state::Record;
+use time::{Date, OffsetDateTime};
 
 use crate::{
     Catalog, Error, ErrorKind, Result, key,
@@ -15,6 +16,10 @@ pub struct Stats {
     pub counts: Counts,
     /// Live documents by category; those without one are under [`UNCATEGORIZED`].
     pub categories: BTreeMap<String, u64>,
+    /// Live documents by the day (UTC) on which they were added. A replacement keeps the day.
+    pub added: BTreeMap<Date, u64>,
+    /// Live documents by size: the smallest power of two that is not below the number of chunks.
+    pub sizes: BTreeMap<u64, u64>,
 }
 
 /// The name under which documents without a category are counted.
@@ -33,6 +38,12 @@ impl Stats {
         let damaged =
             || Error::new(ErrorKind::Corrupt, "read space index", format!("entry {key} is damaged"));
         let SpaceEntry { counts, category } = space_index::decode(&record.value).ok_or_else(damaged)?;
+        // The id of a document begins with the time at which it was accepted.
+        let doc_id = key.rsplit('/').next().and_then(|id| id.parse::<DocId>().ok()).ok_or_else(damaged)?;
+        if let Some(day) = day_of(doc_id) {
+            *self.added.entry(day).or_default() += 1;
+        }
+        *self.sizes.entry(counts.chunks.next_power_of_two()).or_default() += 1;
         self.counts += counts;
         let category = if category.is_empty() { UNCATEGORIZED.to_owned() } else { category };
         *self.categories.entry(category).or_default() += 1;
@@ -53,4 +64,10 @@ impl Catalog {
         }
         Ok(stats)
     }
+}
+
+/// The day of a document's id; `None` beyond all years.
+fn day_of(doc_id: DocId) -> Option<Date> {
+    let seconds = i64::try_from(doc_id.unix_ms() / 1_000).ok()?;
+    OffsetDateTime::from_unix_timestamp(seconds).ok().map(OffsetDateTime::date)
 }

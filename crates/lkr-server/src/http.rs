@@ -48,13 +48,15 @@ pub(crate) use form::{Form, FormFile, FormRules};
 pub(crate) use in_flight::InFlight;
 pub(crate) use json_body::{BODY_LIMITS, SMALL_BODY_BYTES, SecretInput, optional_object, string_map};
 pub(crate) use middleware::request_middleware;
-pub(crate) use permitted_stream::{Recheck, StreamSubject, permission_lost, while_permitted};
+pub(crate) use permitted_stream::{
+    Recheck, StreamSubject, permission_lost, rendered_while_permitted, while_permitted,
+};
 pub(crate) use query::{QueryParams, cursor};
 pub(crate) use request_id::RequestId;
 pub(crate) use response::{ApiResponse, HandlerResult};
 pub(crate) use response_memory::ResponseMemory;
 pub(crate) use rights::{Rights, named_space, space_names};
 pub(crate) use session_cookie::{CSRF_HEADER, CookieSession, PLAIN_COOKIE};
-pub(crate) use sse::{KEEP_ALIVE, sse_event, sse_response};
+pub(crate) use sse::{KEEP_ALIVE, KEEP_ALIVE_INTERVAL, sse_event, sse_response};
 pub(crate) use streamed_envelope::{stream_envelope, stream_json};
 pub(crate) use write_timeout::WriteTimeout;

@@ -30,6 +30,7 @@ mod search_records;
 mod secret_key;
 mod slow_searches;
 mod state;
+mod task_feed;
 mod task_watch;
 mod traces;
 mod webhooks;

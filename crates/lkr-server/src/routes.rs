@@ -24,6 +24,7 @@ mod search;
 mod settings;
 mod spaces;
 mod submissions;
+mod task_events;
 mod tasks;
 mod users;
 mod webhooks;
@@ -47,6 +48,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         audit::endpoints(),
         settings::endpoints(),
         webhooks::endpoints(),
+        task_events::endpoints(),
         tasks::endpoints(),
         bulk_delete::endpoints(),
         files::endpoints(),

@@ -27,6 +27,7 @@ use crate::{
     error::{ApiError, ErrorCode},
     http::{self, BODY_LIMITS, ClientQuota, InFlight, QuotaLimits, ResponseMemory, Rights, in_spaces},
     metrics::Metrics,
+    task_feed::TaskFeed,
     task_watch::TaskWatch,
 };
 
@@ -115,6 +116,7 @@ pub struct AppState {
     pub(crate) in_flight: InFlight,
     /// The streams of task events.
     pub(crate) watcher_quota: Arc<ClientQuota>,
+    pub(crate) task_feed: TaskFeed,
     services: OnceLock<Services>,
     stopping: AtomicBool,
 }
@@ -130,6 +132,7 @@ impl AppState {
             response_memory: ResponseMemory::new(RESPONSE_MEMORY_BYTES),
             in_flight: InFlight::default(),
             watcher_quota: ClientQuota::new(WATCHER_LIMITS),
+            task_feed: TaskFeed::default(),
             services: OnceLock::new(),
             stopping: AtomicBool::new(false),
         }

@@ -13,10 +13,11 @@ use lkr_outgoing::{
 };
 
 use crate::{
-    DeliveryOutcome, Result,
+    DeliveryOutcome, DeliveryState, Result,
     backoff::backoff,
     clock::{millis, now_ms},
     delivery::LeasedDelivery,
+    delivery_log::LogEntry,
     records::{WebhookV1, secret_place},
     shared::WebhooksShared,
     signature,
@@ -35,9 +36,19 @@ pub(crate) struct DeliveryAttempt {
 }
 
 /// How the receiver responded.
-enum ReceiverResponse {
-    Accepted,
-    Rejected { reason: String, retry_after: Option<Duration> },
+struct ReceiverResponse {
+    /// The status; `None` if there was no response.
+    status: Option<u16>,
+    /// Why the attempt failed; `None` if the receiver accepted the delivery.
+    failure: Option<String>,
+    /// How long the receiver asks to wait.
+    retry_after: Option<Duration>,
+}
+
+impl ReceiverResponse {
+    const fn missing(reason: String) -> Self {
+        Self { status: None, failure: Some(reason), retry_after: None }
+    }
 }
 
 /// Sends a delivery once and stores the outcome.
@@ -46,46 +57,49 @@ pub(crate) async fn attempt(
     webhook: WebhookV1,
     leased: LeasedDelivery,
 ) -> Result<DeliveryAttempt> {
+    let ReceiverResponse { status, failure, retry_after } = send(&shared, &webhook, &leased).await;
     let state = &*shared.deps.state;
     let options = &shared.deps.options;
-    let (reason, retry_after) = match send(&shared, &webhook, &leased).await {
-        ReceiverResponse::Accepted => {
-            leased.remove(state).await?;
-            return Ok(DeliveryAttempt {
-                event: leased.event,
-                outcome: DeliveryOutcome::Delivered,
-                failure: None,
-            });
-        }
-        ReceiverResponse::Rejected { reason, retry_after } => (reason, retry_after),
+    let (now, attempts) = (now_ms(), leased.delivery.attempts.saturating_add(1));
+    let entry = |state, next_ms| LogEntry {
+        state,
+        attempts,
+        attempted_ms: Some(now),
+        status,
+        error: failure.as_deref(),
+        next_ms,
     };
-    let now = now_ms();
     let expires = leased.delivery.at_ms.min(now).saturating_add(millis(options.max_age));
-    if now >= expires {
-        leased.remove(state).await?;
-        return Ok(DeliveryAttempt {
-            event: leased.event,
-            outcome: DeliveryOutcome::Expired,
-            failure: Some(reason),
-        });
-    }
-    let delay = retry_after.unwrap_or_else(|| backoff(options, leased.delivery.attempts.saturating_add(1)));
-    // However long the receiver asks to wait, the last attempt comes when the delivery expires.
-    leased.reschedule(state, now.saturating_add(millis(delay)).min(expires)).await?;
-    Ok(DeliveryAttempt { event: leased.event, outcome: DeliveryOutcome::Retried, failure: Some(reason) })
+    let outcome = if failure.is_none() {
+        leased.remove(state, &entry(DeliveryState::Delivered, None)).await?;
+        DeliveryOutcome::Delivered
+    } else if now >= expires {
+        leased.remove(state, &entry(DeliveryState::Expired, None)).await?;
+        DeliveryOutcome::Expired
+    } else {
+        let delay = retry_after.unwrap_or_else(|| backoff(options, attempts));
+        // However long the receiver asks to wait, the last attempt comes when the delivery expires.
+        let due = now.saturating_add(millis(delay)).min(expires);
+        leased.reschedule(state, due, &entry(DeliveryState::Waiting, Some(due))).await?;
+        DeliveryOutcome::Retried
+    };
+    Ok(DeliveryAttempt { event: leased.event, outcome, failure })
 }
 
 async fn send(shared: &WebhooksShared, webhook: &WebhookV1, leased: &LeasedDelivery) -> ReceiverResponse {
-    let rejected = |reason: String| ReceiverResponse::Rejected { reason, retry_after: None };
     let Some(secret) = shared.deps.sealing.open(&webhook.secret, &secret_place(webhook.id)) else {
-        return rejected("the webhook's secret was sealed with another secret key".to_owned());
+        return ReceiverResponse::missing(
+            "the webhook's secret was sealed with another secret key".to_owned(),
+        );
     };
     let body = &leased.delivery.body;
     let signature = signature(secret.expose(), now_ms() / 1000, body);
     let (Ok(signature), Ok(id)) =
         (HeaderValue::from_str(&signature), HeaderValue::from_str(&leased.event.to_string()))
     else {
-        return rejected("a request header has characters that HTTP does not allow".to_owned());
+        return ReceiverResponse::missing(
+            "a request header has characters that HTTP does not allow".to_owned(),
+        );
     };
     let options = &shared.deps.options;
     let json = HeaderValue::from_static("application/json");
@@ -102,11 +116,15 @@ async fn send(shared: &WebhooksShared, webhook: &WebhookV1, leased: &LeasedDeliv
         ..Request::new(Method::POST, &webhook.url)
     };
     match shared.deps.outgoing.send(request).await {
-        Ok(response) if response.status.is_success() => ReceiverResponse::Accepted,
-        Ok(response) => ReceiverResponse::Rejected {
-            reason: format!("the receiver responded with status {}", response.status.as_u16()),
-            retry_after: retry_after(&response.headers, SystemTime::now()),
-        },
-        Err(error) => rejected(error.to_string()),
+        Ok(response) => {
+            let status = response.status.as_u16();
+            let is_accepted = response.status.is_success();
+            ReceiverResponse {
+                status: Some(status),
+                failure: (!is_accepted).then(|| format!("the receiver responded with status {status}")),
+                retry_after: retry_after(&response.headers, SystemTime::now()),
+            }
+        }
+        Err(error) => ReceiverResponse::missing(error.to_string()),
     }
 }

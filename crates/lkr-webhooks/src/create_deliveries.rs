@@ -6,10 +6,11 @@ use lkr_domain::{EventId, WebhookId};
 use lkr_state::{Expect, Record, ScanOrder, Write};
 
 use crate::{
-    DeliveryOutcome, Result,
+    DeliveryOutcome, DeliveryState, Result,
     clock::now_ms,
     deliverer::DeliveryLoop,
     delivery::apply_if_unchanged,
+    delivery_log::{LogEntry, prune},
     records::{DeliveryV1, EVENTS, EventV1, WebhookSet, decode, delivery_key, encode},
 };
 
@@ -43,6 +44,9 @@ impl DeliveryLoop {
                 // The webhooks were changed, or another process created the deliveries.
                 return Ok(());
             }
+            for webhook in created.keys() {
+                prune(&*self.shared.deps.state, *webhook).await?;
+            }
             self.record_created(created);
             if is_last {
                 // Events beyond `BATCH_BYTES` are left for the next round.
@@ -67,14 +71,18 @@ impl DeliveryLoop {
                 continue;
             };
             for webhook in webhooks.all.iter().filter(|webhook| webhook.gets(&event)) {
-                let delivery = encode_new_delivery(&event)?;
+                let delivery = new_delivery(&event);
+                let (record, due_ms) = (encode(&delivery)?, now_ms());
                 let created = created.entry(webhook.id).or_default();
-                if self.has_room(webhook.id, created, delivery.len()) {
-                    created.add(id, delivery.len());
-                    step.push(Write::put(delivery_key(webhook.id, now_ms(), id), Expect::Absent, delivery));
+                let entry = if self.has_room(webhook.id, created, record.len()) {
+                    created.add(id, record.len());
+                    step.push(Write::put(delivery_key(webhook.id, due_ms, id), Expect::Absent, record));
+                    LogEntry::new(DeliveryState::Waiting, Some(due_ms))
                 } else {
                     created.dropped += 1;
-                }
+                    LogEntry::new(DeliveryState::Dropped, None)
+                };
+                step.push(entry.put(webhook.id, id, &delivery)?);
             }
         }
         Ok((step, created))
@@ -121,8 +129,8 @@ fn first_batch(events: Vec<(String, Record)>) -> Vec<(String, Record)> {
     events.into_iter().take_while(fits).collect()
 }
 
-/// The record of a delivery that was not attempted yet.
-fn encode_new_delivery(event: &EventV1) -> Result<Vec<u8>> {
+/// A delivery that was not attempted yet.
+fn new_delivery(event: &EventV1) -> DeliveryV1 {
     let EventV1 { at_ms, body, .. } = event;
-    encode(DeliveryV1 { at_ms: *at_ms, attempts: 0, is_leased: false, body: body.clone() })
+    DeliveryV1 { at_ms: *at_ms, attempts: 0, is_leased: false, body: body.clone() }
 }

@@ -17,6 +17,7 @@ use crate::{
     backlog::Backlog,
     clock::{millis, now_ms},
     delivery::{lease_due, list_backlog, release_postponed, remove_orphans},
+    delivery_log,
     records::{WebhookSet, WebhookV1},
     shared::WebhooksShared,
 };
@@ -133,6 +134,7 @@ impl DeliveryLoop {
                 let DeliveryOptions { max_age, lease, .. } = self.shared.deps.options;
                 let (now, longest) = (now_ms(), millis(max_age).saturating_add(millis(lease)));
                 release_postponed(state, webhook.id, now, now.saturating_add(longest)).await?;
+                delivery_log::prune(state, webhook.id).await?;
             }
         }
         if is_due {

@@ -6,8 +6,10 @@ use lkr_state::{ErrorKind as StateErrorKind, Expect, Record, ScanOrder, StateSto
 
 use crate::{
     Result,
+    delivery_log::LogEntry,
     records::{
-        DELIVERIES, DeliveryV1, WebhookSet, decode, delivery_key, delivery_prefix, encode, parse_delivery_key,
+        DELIVERIES, DeliveryV1, LOG, WebhookSet, decode, delivery_key, delivery_prefix, encode,
+        parse_delivery_key,
     },
 };
 
@@ -59,20 +61,26 @@ pub(crate) async fn lease_due(
 }
 
 impl LeasedDelivery {
-    /// Removes the delivery from the store.
-    pub(crate) async fn remove(&self, state: &dyn StateStore) -> Result<()> {
-        Ok(state.apply(vec![Write::delete(&self.key, Expect::Any)]).await?)
+    /// Removes the delivery from the store, and logs why.
+    pub(crate) async fn remove(&self, state: &dyn StateStore, entry: &LogEntry<'_>) -> Result<()> {
+        let entry = entry.put(self.webhook, self.event, &self.delivery)?;
+        Ok(state.apply(vec![Write::delete(&self.key, Expect::Any), entry]).await?)
     }
 
-    /// Counts a failed attempt and makes the delivery due at `due_ms`. Does nothing if the delivery was removed, or
+    /// Counts a failed attempt, logs it and makes the delivery due at `due_ms`. Does nothing if the delivery was removed, or
     /// another process took it after the lease ended.
-    pub(crate) async fn reschedule(&self, state: &dyn StateStore, due_ms: u64) -> Result<()> {
+    pub(crate) async fn reschedule(
+        &self,
+        state: &dyn StateStore,
+        due_ms: u64,
+        entry: &LogEntry<'_>,
+    ) -> Result<()> {
         let attempts = self.delivery.attempts.saturating_add(1);
         let delivery = DeliveryV1 { attempts, is_leased: false, ..self.delivery.clone() };
         let to = delivery_key(self.webhook, due_ms, self.event);
-        apply_if_unchanged(state, move_delivery(&self.key, self.version, &to, encode(&delivery)?))
-            .await
-            .map(drop)
+        let mut step = move_delivery(&self.key, self.version, &to, encode(&delivery)?);
+        step.push(entry.put(self.webhook, self.event, &delivery)?);
+        apply_if_unchanged(state, step).await.map(drop)
     }
 }
 
@@ -151,19 +159,21 @@ async fn make_due(
     apply_if_unchanged(state, move_delivery(key, record.version, &to, released)).await.map(drop)
 }
 
-/// Removes the deliveries of deleted webhooks. Stops if `webhooks` has changed meanwhile.
+/// Removes the deliveries and the logs of deleted webhooks. Stops if `webhooks` has changed meanwhile.
 pub(crate) async fn remove_orphans(state: &dyn StateStore, webhooks: &WebhookSet) -> Result<()> {
-    let mut after = None::<String>;
-    while let Some((key, _)) =
-        state.scan(DELIVERIES, after.as_deref(), ScanOrder::Ascending, 1).await?.into_iter().next()
-    {
-        let id = key.strip_prefix(DELIVERIES).and_then(|rest| rest.split('/').next()).unwrap_or_default();
-        let prefix = format!("{DELIVERIES}{id}/");
-        if !id.parse().is_ok_and(|id| webhooks.has(id)) && !remove_all(state, &prefix, webhooks).await? {
-            return Ok(());
+    for records in [DELIVERIES, LOG] {
+        let mut after = None::<String>;
+        while let Some((key, _)) =
+            state.scan(records, after.as_deref(), ScanOrder::Ascending, 1).await?.into_iter().next()
+        {
+            let id = key.strip_prefix(records).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+            let prefix = format!("{records}{id}/");
+            if !id.parse().is_ok_and(|id| webhooks.has(id)) && !remove_all(state, &prefix, webhooks).await? {
+                return Ok(());
+            }
+            // `0` is the character after `/`, so this sorts after all records of this webhook.
+            after = Some(format!("{records}{id}0"));
         }
-        // `0` is the character after `/`, so this sorts after all deliveries of this webhook.
-        after = Some(format!("{DELIVERIES}{id}0"));
     }
     Ok(())
 }
@@ -196,6 +206,7 @@ mod tests {
     use lkr_state::MemoryState;
 
     use super::*;
+    use crate::DeliveryState;
 
     /// A receiver may ask to wait for exactly the length of the lease: then both keys are equal.
     #[tokio::test]
@@ -206,7 +217,8 @@ mod tests {
         state.apply(vec![Write::put(key, Expect::Absent, encode(&delivery).unwrap())]).await.unwrap();
         for (attempts, now) in [(1, 2_000), (2, 5_000)] {
             let leased = lease_due(&state, webhook, 1, now, now + 3_000).await.unwrap().remove(0);
-            leased.reschedule(&state, now + 3_000).await.unwrap();
+            let entry = LogEntry::new(DeliveryState::Waiting, Some(now + 3_000));
+            leased.reschedule(&state, now + 3_000, &entry).await.unwrap();
             let (key, record) =
                 state.scan(&delivery_prefix(webhook), None, ScanOrder::Ascending, 2).await.unwrap().remove(0);
             assert_eq!(key, delivery_key(webhook, now + 3_000, event));

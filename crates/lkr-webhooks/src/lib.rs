@@ -7,6 +7,7 @@ mod clock;
 mod create_deliveries;
 mod deliverer;
 mod delivery;
+mod delivery_log;
 mod error;
 mod event;
 mod options;
@@ -20,6 +21,7 @@ mod webhook;
 mod webhooks;
 
 pub use deliverer::Deliverer;
+pub use delivery_log::{DeliveryState, LoggedDelivery, MAX_LOGGED};
 pub use error::{Error, ErrorKind, Result};
 pub use event::EventKind;
 pub use options::{DeliveryOptions, DeliveryOutcome};

@@ -16,6 +16,9 @@ pub(crate) const EVENTS: &str = "webhook/event/";
 /// The key prefix of deliveries; the webhook id follows.
 pub(crate) const DELIVERIES: &str = "webhook/delivery/";
 
+/// The key prefix of the logs of deliveries; the webhook id and the event id follow.
+pub(crate) const LOG: &str = "webhook-log/";
+
 pub(crate) fn event_key(id: EventId) -> String {
     format!("{EVENTS}{id}")
 }

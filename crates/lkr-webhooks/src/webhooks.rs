@@ -5,7 +5,7 @@ use lkr_state::Write;
 use time::OffsetDateTime;
 
 use crate::{
-    Deliverer, Error, ErrorKind, NewWebhook, Result, Webhook,
+    Deliverer, Error, ErrorKind, LoggedDelivery, NewWebhook, Result, Webhook, delivery_log,
     records::{WebhookSet, WebhookV1, secret_place},
     shared::{Dependencies, WebhooksShared},
 };
@@ -42,6 +42,17 @@ impl Webhooks {
         let mut webhooks: Vec<_> = self.shared.load().await?.all.iter().map(WebhookV1::to_webhook).collect();
         webhooks.sort_unstable_by_key(|webhook| std::cmp::Reverse(webhook.id));
         Ok(webhooks)
+    }
+
+    /// The last [`MAX_LOGGED`](crate::MAX_LOGGED) deliveries of a webhook, by the time of their events, the newest first.
+    ///
+    /// # Errors
+    /// `NotFound` if no webhook has this id.
+    pub async fn deliveries(&self, id: WebhookId) -> Result<Vec<LoggedDelivery>> {
+        if !self.shared.load().await?.has(id) {
+            return Err(Error::new(ErrorKind::NotFound, "list deliveries", "no such webhook"));
+        }
+        delivery_log::read(&*self.shared.deps.state, id).await
     }
 
     /// Creates a webhook and applies `alongside` in the same step. The webhook gets every event whose step is built

@@ -26,6 +26,7 @@ pub mod spaces;
 mod submit;
 #[cfg(feature = "lmdb")]
 mod text_files;
+mod watch_tasks;
 
 pub use builder::Builder;
 pub use documents::{ChunkPage, DocumentWithNodes};
@@ -37,11 +38,11 @@ pub use folders::Folders;
 pub use health::{Health, PartHealth, QueueStatus};
 pub use kb::KnowledgeBase;
 pub use lkr_catalog::{
-    Catalog, DeleteResult, DocumentResult, Duplicate, EvaluateResult, ExtractedText, FailureReason,
-    Idempotency, LimitExceeded, ListFilter, ListOrder, ModelName, ModelUsage, NodeRecord, Page, Progress,
-    ReclassifyResult, ReembedResult, SearchQuality, Stage, Stats, StoredOriginal, Task, TaskFailure,
-    TaskInput, TaskKind, TaskLists, TaskResult, TaskStatus, TaskSubject, UNCATEGORIZED, check_line,
-    check_properties, check_text, stored_name,
+    CHANGE_KEPT, Catalog, DeleteResult, DocumentResult, Duplicate, EvaluateResult, ExtractedText,
+    FailureReason, Idempotency, LimitExceeded, ListFilter, ListOrder, ModelName, ModelUsage, NodeRecord,
+    Page, Progress, ReclassifyResult, ReembedResult, SearchQuality, Stage, Stats, StoredOriginal, Task,
+    TaskChange, TaskFailure, TaskInput, TaskKind, TaskLists, TaskResult, TaskStatus, TaskSubject,
+    UNCATEGORIZED, check_line, check_properties, check_text, stored_name,
 };
 pub use lkr_domain::*;
 /// Ranking measures and gold sets.

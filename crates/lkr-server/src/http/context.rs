@@ -66,20 +66,20 @@ impl RequestContext {
         &self.client
     }
 
-    /// Whether the request would be admitted now, and may read the subject of its stream.
+    /// What the caller may do in spaces, if the request would be admitted now and may read the subject of its stream.
     ///
     /// # Errors
     /// That nobody knows, because the accounts cannot be read.
-    pub(super) async fn would_be_admitted(&self, subject: &StreamSubject) -> Result<bool, ApiError> {
+    pub(super) async fn current_rights(&self, subject: &StreamSubject) -> Result<Option<Rights>, ApiError> {
         let admission = match admit(self.access, &self.request, &self.state).await {
             Ok(admission) => admission,
             Err(error) if matches!(error.code, ErrorCode::Overloaded | ErrorCode::Internal) => {
                 return Err(error);
             }
-            Err(_) => return Ok(false),
+            Err(_) => return Ok(None),
         };
         let rights = self.services()?.rights(admission.caller.as_ref()).await?;
-        Ok(subject.is_readable(&rights))
+        Ok(Some(rights).filter(|rights| subject.is_readable(rights)))
     }
 
     /// What the caller may do in spaces now, for a request that writes.

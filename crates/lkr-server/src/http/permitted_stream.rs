@@ -44,13 +44,18 @@ impl StreamSubject {
     }
 }
 
+/// The right of a stream's client, which is checked again as the stream goes on.
+struct Permission {
+    cx: RequestContext,
+    subject: StreamSubject,
+    checked: Instant,
+}
+
 /// The state of a stream.
 struct Permitted<S, F> {
     items: Pin<Box<S>>,
-    cx: RequestContext,
-    subject: StreamSubject,
+    permission: Permission,
     recheck: Recheck,
-    checked: Instant,
     /// The last item of a stream that lost its right.
     revoked: Option<F>,
 }
@@ -71,10 +76,8 @@ pub(crate) fn while_permitted<T: 'static>(
 ) -> impl Stream<Item = T> + 'static {
     let state = Permitted {
         items: Box::pin(items),
-        cx,
-        subject,
+        permission: Permission::new(cx, subject),
         recheck,
-        checked: Instant::now(),
         revoked: Some(revoked),
     };
     stream::unfold(state, |mut state| async move {
@@ -84,15 +87,39 @@ pub(crate) fn while_permitted<T: 'static>(
     })
 }
 
+/// Passes on what `render` makes of the items by what the caller may read at that moment; `None` sends nothing. The stream
+/// ends when a new request with the same credential would not be admitted.
+pub(crate) fn rendered_while_permitted<I: 'static, T: 'static>(
+    cx: RequestContext,
+    subject: StreamSubject,
+    items: impl Stream<Item = I> + 'static,
+    render: impl FnMut(I, &Rights) -> Option<T> + 'static,
+) -> impl Stream<Item = T> + 'static {
+    let state = (Box::pin(items), Permission::new(cx, subject), render);
+    stream::unfold(state, |(mut items, mut permission, mut render)| async move {
+        loop {
+            let item = tokio::select! {
+                item = items.next() => Some(item?),
+                () = sleep_until(permission.due()) => None,
+            };
+            let rights = permission.check().await?;
+            if let Some(rendered) = item.and_then(|item| render(item, &rights)) {
+                return Some((rendered, (items, permission, render)));
+            }
+        }
+    })
+}
+
 impl<T, S: Stream<Item = T>, F: FnOnce() -> Option<T>> Permitted<S, F> {
     async fn next(&mut self) -> Option<T> {
         loop {
-            let due = self.checked + RECHECK_INTERVAL;
+            let due = self.permission.due();
             let item = tokio::select! {
                 item = self.items.next() => Some(item?),
                 () = sleep_until(due) => None,
             };
-            if (self.recheck == Recheck::EachItem || Instant::now() >= due) && !self.is_permitted().await {
+            let is_due = self.recheck == Recheck::EachItem || Instant::now() >= due;
+            if is_due && self.permission.check().await.is_none() {
                 return self.revoked.take().and_then(|revoked| revoked());
             }
             if item.is_some() {
@@ -100,21 +127,32 @@ impl<T, S: Stream<Item = T>, F: FnOnce() -> Option<T>> Permitted<S, F> {
             }
         }
     }
+}
 
-    /// Whether the request would be admitted. While the accounts cannot be read nothing is sent; after
-    /// [`RECHECK_INTERVAL`] that counts as a refusal.
-    async fn is_permitted(&mut self) -> bool {
+impl Permission {
+    fn new(cx: RequestContext, subject: StreamSubject) -> Self {
+        Self { cx, subject, checked: Instant::now() }
+    }
+
+    /// When it is checked at the latest.
+    fn due(&self) -> Instant {
+        self.checked + RECHECK_INTERVAL
+    }
+
+    /// What the caller may do now; `None` if the request would not be admitted. While the accounts cannot be read nothing
+    /// is sent; after [`RECHECK_INTERVAL`] that counts as a refusal.
+    async fn check(&mut self) -> Option<Rights> {
         let until = Instant::now() + RECHECK_INTERVAL;
         loop {
-            match self.cx.would_be_admitted(&self.subject).await {
-                Ok(is_admitted) => {
+            match self.cx.current_rights(&self.subject).await {
+                Ok(rights) => {
                     self.checked = Instant::now();
-                    return is_admitted;
+                    return rights;
                 }
                 Err(_) if Instant::now() < until && !self.cx.state().is_stopping() => {
                     sleep(RETRY_INTERVAL).await;
                 }
-                Err(_) => return false,
+                Err(_) => return None,
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Server-sent events.
 
+use std::time::Duration;
+
 use actix_web::{HttpResponse, http::header, web::Bytes};
 use futures_util::Stream;
 use serde::Serialize;
@@ -9,6 +11,9 @@ use crate::error::ApiError;
 
 /// A comment that keeps an idle connection open.
 pub(crate) const KEEP_ALIVE: Bytes = Bytes::from_static(b":\n\n");
+
+/// How often an idle connection gets a keep-alive.
+pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// A server-sent event. Serialised JSON contains no line break, so one `data` line is enough.
 pub(crate) fn sse_event(name: &str, data: &impl Serialize) -> Result<Bytes, ApiError> {

@@ -1,6 +1,7 @@
 //! Categories and statistics.
 
 use actix_web::http::{Method, StatusCode};
+use time::OffsetDateTime;
 
 use crate::{
     error::{ErrorCode, KbResultExt},
@@ -31,6 +32,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "/api/v1/knowledge/stats",
             doc("stats", "Counts the documents that the caller may read, and their points", schema::<KnowledgeStats>())
                 .query_space("Only documents of this space.")
+                .query_choice("histograms", "Whether to tell when documents were added, and their sizes.", ["true", "false"])
                 .errors(&[ErrorCode::NotFound]),
             stats,
         ),
@@ -60,10 +62,15 @@ async fn categories(_: Reader, cx: RequestContext) -> HandlerResult {
 async fn stats(reader: Reader, cx: RequestContext) -> HandlerResult {
     let mut query = cx.query()?;
     let space = query.space()?;
+    let histograms = query.parsed("histograms", "true or false", |text| text.parse().ok())?;
     query.finish()?;
     let scope = cx.rights(reader.0.as_ref()).await?.scope(space.as_deref())?;
     let stats = cx.services()?.kb.stats(&scope).await.for_read()?;
-    ApiResponse::ok(&KnowledgeStats::from(stats))
+    let stats = match histograms.unwrap_or(false) {
+        true => KnowledgeStats::with_histograms(stats, OffsetDateTime::now_utc().date()),
+        false => KnowledgeStats::from(stats),
+    };
+    ApiResponse::ok(&stats)
 }
 
 async fn reclassify(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {

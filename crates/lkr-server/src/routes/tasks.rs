@@ -12,8 +12,9 @@ use lkr::{Task, TaskId};
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
     http::{
-        ApiResponse, Endpoint, HandlerResult, KEEP_ALIVE, QuotaShare, Reader, Recheck, RequestContext,
-        StreamSubject, TaskOwner, cursor, sse_event, sse_response, unknown_task, while_permitted,
+        ApiResponse, Endpoint, HandlerResult, KEEP_ALIVE, KEEP_ALIVE_INTERVAL, QuotaShare, Reader, Recheck,
+        RequestContext, StreamSubject, TaskOwner, cursor, sse_event, sse_response, unknown_task,
+        while_permitted,
     },
     openapi::{CursorOf, OperationDoc, ResponseShape, schema},
     state::AppState,
@@ -22,9 +23,6 @@ use crate::{
 
 /// How often a watched task is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-
-/// How often an idle connection gets a keep-alive.
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let doc = |id, summary, shape| OperationDoc::new("Tasks", id, summary, ResponseShape::Envelope(shape));

@@ -10,7 +10,9 @@ use crate::{
     error::{ApiError, ErrorCode},
     http::{Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, cursor},
     openapi::{CursorOf, OperationDoc, ResponseShape, schema},
-    wire::webhooks::{DeletedWebhook, ShownWebhook, WebhookInput, WebhookItem, WebhookList},
+    wire::webhooks::{
+        DeletedWebhook, DeliveryItem, DeliveryList, ShownWebhook, WebhookInput, WebhookItem, WebhookList,
+    },
 };
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -43,6 +45,17 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             doc("delete_webhook", "Deletes a webhook and its pending deliveries", schema::<DeletedWebhook>())
                 .errors(&[ErrorCode::NotFound]),
             delete,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/webhooks/{id}/deliveries",
+            doc(
+                "list_deliveries",
+                "Lists the last 100 deliveries of a webhook, the newest event first",
+                schema::<DeliveryList>(),
+            )
+            .errors(&[ErrorCode::NotFound]),
+            deliveries,
         ),
     ]
 }
@@ -87,8 +100,19 @@ async fn list(_: Admin, cx: RequestContext) -> HandlerResult {
 
 async fn delete(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
-    let id: WebhookId = cx.path_part("id").parse().map_err(|_| ApiError::not_found("no such webhook"))?;
+    let id = webhook_id(&cx)?;
     let entry = AuditLog::entry(caller.actor(), AuditAction::WebhookDelete, &id.to_string(), Map::new())?;
     cx.services()?.webhooks.delete(id, vec![entry]).await?;
     ApiResponse::ok(&DeletedWebhook { id: id.to_string(), deleted: true })
+}
+
+async fn deliveries(_: Admin, cx: RequestContext) -> HandlerResult {
+    cx.no_query()?;
+    let deliveries = cx.services()?.webhooks.deliveries(webhook_id(&cx)?).await?;
+    ApiResponse::ok(&DeliveryList { items: deliveries.into_iter().map(DeliveryItem::from).collect() })
+}
+
+/// The webhook that the path names. A malformed id is the id of no webhook.
+fn webhook_id(cx: &RequestContext) -> Result<WebhookId, ApiError> {
+    cx.path_part("id").parse().map_err(|_| ApiError::not_found("no such webhook"))
 }

@@ -1,5 +1,5 @@
-use lkr::SpaceName;
-use lkr_webhooks::{EventKind, Webhook};
+use lkr::{DocId, SpaceName, TaskId};
+use lkr_webhooks::{EventKind, LoggedDelivery, Webhook};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -114,4 +114,67 @@ pub(crate) struct DeletedWebhook {
     pub(crate) id: String,
     /// true
     pub(crate) deleted: bool,
+}
+
+/// A delivery of a webhook. The secret and the receiver's response are not shown.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeliveryItem {
+    /// The id that each attempt sends as `X-Lkr-Delivery`.
+    #[schema(value_type = Id)]
+    delivery_id: String,
+    /// The event.
+    #[schema(value_type = EventInput)]
+    event: String,
+    /// The task that the event is about; null for the deletion of a document.
+    #[schema(required, value_type = Option<Id>)]
+    task_id: Option<TaskId>,
+    /// The document that the event is about; null for a task over all documents.
+    #[schema(required, value_type = Option<Id>)]
+    doc_id: Option<DocId>,
+    /// When the event happened.
+    #[schema(format = DateTime)]
+    at: String,
+    /// `waiting` for its first or next attempt; `delivered`; `expired` after a day of attempts; `dropped` because too many
+    /// deliveries waited
+    #[schema(pattern = "^(waiting|delivered|expired|dropped)$")]
+    state: &'static str,
+    /// The number of attempts that have ended.
+    attempts: u32,
+    /// The HTTP status of the last attempt; null if there was no response.
+    #[schema(required)]
+    status: Option<u16>,
+    /// Why the last attempt failed; null if it did not.
+    #[schema(required)]
+    error: Option<String>,
+    /// When the last attempt ended; null before the first.
+    #[schema(required, format = DateTime)]
+    attempted_at: Option<String>,
+    /// When the next attempt is due; null if there will be none.
+    #[schema(required, format = DateTime)]
+    next_attempt_at: Option<String>,
+}
+
+impl From<LoggedDelivery> for DeliveryItem {
+    fn from(delivery: LoggedDelivery) -> Self {
+        Self {
+            delivery_id: delivery.id.to_string(),
+            event: delivery.event,
+            task_id: delivery.task_id,
+            doc_id: delivery.doc_id,
+            at: timestamp(delivery.at),
+            state: delivery.state.name(),
+            attempts: delivery.attempts,
+            status: delivery.status,
+            error: delivery.error,
+            attempted_at: delivery.attempted_at.map(timestamp),
+            next_attempt_at: delivery.next_attempt_at.map(timestamp),
+        }
+    }
+}
+
+/// The last deliveries of a webhook, the newest event first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeliveryList {
+    /// At most 100 deliveries.
+    pub(crate) items: Vec<DeliveryItem>,
 }

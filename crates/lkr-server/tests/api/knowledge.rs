@@ -118,3 +118,38 @@ async fn lesson_22_document_change_cannot_forge_a_stored_file() {
     let detail = api.get(&format!("/api/v1/documents/{doc_id}")).await.data();
     assert_eq!(detail["l1"]["metadata"], json!({}));
 }
+
+#[actix_web::test]
+async fn stats_count_documents_by_day_month_and_size_of_what_the_caller_reads() {
+    const PATH: &str = "/api/v1/knowledge/stats?histograms=true";
+    let api = api().await;
+    let admin = api.admin().await;
+    let empty = api.get(PATH).await.data();
+    assert_eq!(
+        (&empty["added_by_day"], &empty["added_by_month"], &empty["sizes"]),
+        (&json!({}), &json!({}), &json!([]))
+    );
+    api.post("/api/v1/spaces", &admin, json!({ "space": "legal" })).await.data();
+    api.add(&admin, json!({ "text": "Basalt." })).await;
+    let long = "Granite and basalt and marble lie in layers. ".repeat(400);
+    api.add(&admin, json!({ "text": long })).await;
+    api.add(&admin, json!({ "text": "Hidden.", "space": "legal" })).await;
+    for (token, documents) in [("", 2), (admin.as_str(), 3)] {
+        let stats = api.call(Method::GET, PATH, token, None).await.data();
+        let sum = |of: &str| stats[of].as_object().unwrap().values().filter_map(Value::as_u64).sum::<u64>();
+        assert_eq!((sum("added_by_day"), sum("added_by_month")), (documents, documents), "{stats}");
+        let day = stats["added_by_day"].as_object().unwrap().keys().next_back().unwrap().clone();
+        let detail = api.get("/api/v1/documents").await.data()["items"][0].clone();
+        assert!(detail["created_at"].as_str().unwrap().starts_with(&day), "{day} {detail}");
+        assert!(stats["added_by_month"].as_object().unwrap().keys().all(|month| day.starts_with(month)));
+        let sizes = stats["sizes"].as_array().unwrap();
+        assert_eq!(sizes[0], json!({ "max_chunks": 1, "documents": documents - 1 }));
+        assert!(sizes[1]["max_chunks"].as_u64().unwrap() > 1 && sizes[1]["documents"] == 1, "{stats}");
+    }
+    for without in ["/api/v1/knowledge/stats", "/api/v1/knowledge/stats?histograms=false"] {
+        let stats = api.get(without).await.data();
+        let keys: Vec<_> = stats.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(keys, ["categories", "collections", "documents_total", "uncategorized_count"]);
+    }
+    api.get("/api/v1/knowledge/stats?histograms=yes").await.expect_error(1001, 400);
+}

@@ -36,6 +36,7 @@ mod space_documents;
 mod spaces;
 mod streams;
 mod support;
+mod task_events;
 mod tasks;
 mod users;
 mod webhooks;

@@ -1,7 +1,13 @@
-//! Webhooks, without deliveries.
+//! Webhooks and the log of their deliveries.
+
+use std::time::Duration;
 
 use actix_web::http::Method;
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
 
 use crate::support::{Api, App, api};
 
@@ -156,4 +162,108 @@ async fn lesson_26_model_url_that_is_never_called_is_refused() {
     }
     let settings = api.call(Method::GET, "/api/v1/settings", &admin, None).await.data();
     assert_eq!(settings["models"]["rerank"]["base_url"], "");
+}
+
+/// A receiver that responds with these statuses and a body, and then with 204. Returns its URL.
+async fn receiver(statuses: &'static [&'static str]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook?key=4711", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        for n in 0.. {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let (mut request, mut part) = (String::new(), [0; 4096]);
+            while !request.ends_with('}') {
+                let read = stream.read(&mut part).await.unwrap();
+                request += &String::from_utf8_lossy(&part[..read]);
+            }
+            let response = match statuses.get(n) {
+                Some(status) => {
+                    format!("HTTP/1.1 {status}\r\nContent-Length: 11\r\nConnection: close\r\n\r\nhidden body")
+                }
+                None => "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n".to_owned(),
+            };
+            stream.write_all(response.as_bytes()).await.unwrap();
+        }
+    });
+    url
+}
+
+/// Waits until the newest delivery has a state and a number of attempts, and returns the list.
+async fn delivery_in<S: App>(api: &Api<S>, path: &str, admin: &str, state: &str, attempts: u64) -> Value {
+    let waiting = async {
+        loop {
+            let listed = api.call(Method::GET, path, admin, None).await.data();
+            let newest = &listed["items"][0];
+            if newest["state"] == state && newest["attempts"].as_u64() >= Some(attempts) {
+                return listed;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("the delivery gets there")
+}
+
+#[actix_web::test]
+async fn deliveries_are_listed_with_their_failures_and_their_end() {
+    let api = api().await;
+    let admin = api.admin().await;
+    let url = receiver(&["500 Internal Server Error"]).await;
+    let body = json!({ "url": url, "events": ["task.done", "document.deleted"], "secret": "4712" });
+    let id = create(&api, &admin, body).await.data()["id"].as_str().unwrap().to_owned();
+    let path = format!("{PATH}/{id}/deliveries");
+    assert_eq!(api.call(Method::GET, &path, &admin, None).await.data(), json!({ "items": [] }));
+    let _deliverer = api.webhooks.as_ref().unwrap().start();
+    let doc_id = api.add(&admin, json!({ "text": "Basalt." })).await;
+    let waiting = delivery_in(&api, &path, &admin, "waiting", 1).await["items"][0].clone();
+    let keys: Vec<_> = waiting.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(
+        keys,
+        [
+            "at",
+            "attempted_at",
+            "attempts",
+            "delivery_id",
+            "doc_id",
+            "error",
+            "event",
+            "next_attempt_at",
+            "state",
+            "status",
+            "task_id"
+        ]
+    );
+    assert_eq!((&waiting["event"], &waiting["doc_id"]), (&json!("task.done"), &json!(doc_id)));
+    assert!(waiting["task_id"].is_string() && waiting["next_attempt_at"].is_string());
+    assert_eq!(waiting["status"], 500);
+    assert_eq!(waiting["error"], "the receiver responded with status 500");
+    let delivered = delivery_in(&api, &path, &admin, "delivered", 2).await["items"][0].clone();
+    assert_eq!(delivered["delivery_id"], waiting["delivery_id"]);
+    assert_eq!((&delivered["status"], &delivered["error"]), (&json!(204), &Value::Null));
+    assert_eq!(delivered["next_attempt_at"], Value::Null);
+    api.call(Method::DELETE, &format!("/api/v1/documents/{doc_id}"), &admin, None).await.data();
+    let listed = delivery_in(&api, &path, &admin, "delivered", 1).await;
+    let deleted = loop {
+        let listed = api.call(Method::GET, &path, &admin, None).await.data();
+        if listed["items"][0]["event"] == "document.deleted" {
+            break listed["items"][0].clone();
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!((&deleted["task_id"], &deleted["doc_id"]), (&Value::Null, &json!(doc_id)));
+    for hidden in ["4711", "4712", "hidden", "http"] {
+        assert!(!listed.to_string().contains(hidden), "{hidden}: {listed}");
+    }
+}
+
+#[actix_web::test]
+async fn deliveries_of_an_unknown_or_deleted_webhook_are_not_found() {
+    let api = api().await;
+    let admin = api.admin().await;
+    let id = create(&api, &admin, webhook()).await.data()["id"].as_str().unwrap().to_owned();
+    let path = format!("{PATH}/{id}/deliveries");
+    api.call(Method::GET, &format!("{path}?limit=1"), &admin, None).await.expect_error(1001, 400);
+    api.call(Method::DELETE, &format!("{PATH}/{id}"), &admin, None).await.data();
+    for unknown in [path, format!("{PATH}/x/deliveries"), format!("{PATH}/{}/deliveries", "0".repeat(32))] {
+        api.call(Method::GET, &unknown, &admin, None).await.expect_error(1004, 404);
+    }
 }

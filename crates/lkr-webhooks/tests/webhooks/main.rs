@@ -12,6 +12,7 @@ mod clock;
 mod create;
 mod damage;
 mod delivery;
+mod log;
 mod restart;
 mod subscriptions;
 mod support;

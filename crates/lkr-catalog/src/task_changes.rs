@@ -1,0 +1,54 @@
+//! Which tasks changed lately. Each step that writes a task's record also puts a mark under the task's id, which expires soon.
+//! So a scan of a few small records tells of every change, whichever process made it.
+
+use std::time::Duration;
+
+use lkr_domain::TaskId;
+use lkr_state::{Expect, ScanOrder, Write};
+
+use crate::{Catalog, Result, Task, key, task_record::write_task};
+
+/// How long a mark is kept. Who reads the changes at least this often misses none.
+pub const CHANGE_KEPT: Duration = Duration::from_secs(30);
+
+/// Marks per scan.
+const BATCH: usize = 1_000;
+
+/// That a task changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskChange {
+    /// The task.
+    pub task_id: TaskId,
+    /// Grows with each change of the task.
+    pub version: u64,
+}
+
+/// The writes of a task's record and of its mark.
+///
+/// # Errors
+/// `Corrupt` if the task cannot be encoded.
+pub(crate) fn put(task: &Task, expect: Expect) -> Result<[Write; 2]> {
+    let record = Write::put(key::task(task.task_id), expect, write_task(task)?);
+    let mark = Write::put_for(key::task_change(task.task_id), Expect::Any, Vec::new(), CHANGE_KEPT);
+    Ok([record, mark])
+}
+
+impl Catalog {
+    /// The last change of each task that changed within [`CHANGE_KEPT`]. A task that was removed since is among them.
+    pub async fn task_changes(&self) -> Result<Vec<TaskChange>> {
+        let (mut changes, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let page =
+                self.state.scan(key::TASK_CHANGES, after.as_deref(), ScanOrder::Ascending, BATCH).await?;
+            let change = |(key, record): &(String, lkr_state::Record)| {
+                let task_id = key.strip_prefix(key::TASK_CHANGES)?.parse().ok()?;
+                Some(TaskChange { task_id, version: record.version })
+            };
+            changes.extend(page.iter().filter_map(change));
+            if page.len() < BATCH {
+                return Ok(changes);
+            }
+            after = page.into_iter().next_back().map(|(key, _)| key);
+        }
+    }
+}
