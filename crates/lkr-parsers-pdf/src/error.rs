@@ -45,6 +45,22 @@ pub(crate) fn pictures(reason: &str) -> Error {
     Error::new(ErrorKind::Pictures, READ, reason)
 }
 
+/// The error for a page that the file does not have.
+pub(crate) fn no_page(page: u32, pages: usize) -> Error {
+    let pages = if pages == 1 { "1 page".to_owned() } else { format!("{pages} pages") };
+    Error::new(ErrorKind::Input, READ, format!("there is no page {page}: the file has {pages}"))
+}
+
+/// The error for a page without a visible part.
+pub(crate) fn no_area() -> Error {
+    damaged("the page has no area")
+}
+
+/// Maps an error of writing an image.
+pub(crate) fn from_png(error: png::EncodingError) -> Error {
+    Error::new(ErrorKind::Internal, "write the image of a page", error)
+}
+
 /// Rejects files without a PDF header.
 pub(crate) fn check_header(bytes: &[u8]) -> Result<()> {
     let head = bytes.get(..HEAD.min(bytes.len())).unwrap_or_default();

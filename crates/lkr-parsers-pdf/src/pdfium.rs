@@ -2,8 +2,10 @@
 
 mod lines;
 mod outline;
+mod pages;
 mod render;
 
+pub(crate) use pages::PageLibrary;
 pub(crate) use render::open_renderer;
 
 use std::{

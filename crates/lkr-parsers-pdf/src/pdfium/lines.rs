@@ -24,7 +24,7 @@ pub(super) fn lines(text: &PdfPageText<'_>, frame: Option<Rect>, is_checked: boo
         lines: vec![],
         open: LineBuilder::default(),
         is_break: false,
-        high_surrogate: None,
+        decoder: CharDecoder::default(),
     };
     for char in text.chars().iter() {
         reader.char(&char);
@@ -41,8 +41,32 @@ struct LineReader {
     open: LineBuilder,
     /// Whether PDFium has broken the line here.
     is_break: bool,
+    decoder: CharDecoder,
+}
+
+/// Decodes the code units that PDFium returns one by one.
+#[derive(Default)]
+pub(super) struct CharDecoder {
     /// A high surrogate that waits for its low surrogate.
     high_surrogate: Option<u16>,
+}
+
+impl CharDecoder {
+    /// The character of a code unit, or of a surrogate pair. A hyphen at the end of a line is one.
+    pub(super) fn decode(&mut self, code: u32) -> Option<char> {
+        if HYPHENS.contains(&code) {
+            return Some('-');
+        }
+        let unit = u16::try_from(code).ok();
+        if let Some(unit) = unit.filter(|unit| (0xd800..0xdc00).contains(unit)) {
+            self.high_surrogate = Some(unit);
+            return None;
+        }
+        match (self.high_surrogate.take(), unit) {
+            (Some(high_surrogate), Some(low)) => char::decode_utf16([high_surrogate, low]).next()?.ok(),
+            _ => Some(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)),
+        }
+    }
 }
 
 impl LineReader {
@@ -54,23 +78,10 @@ impl LineReader {
                 self.is_break = true;
             }
             code => {
-                if let Some(c) = self.decode(code) {
+                if let Some(c) = self.decoder.decode(code) {
                     self.add(char, c);
                 }
             }
-        }
-    }
-
-    /// The character of a code unit, or of a surrogate pair.
-    fn decode(&mut self, code: u32) -> Option<char> {
-        let unit = u16::try_from(code).ok();
-        if let Some(unit) = unit.filter(|unit| (0xd800..0xdc00).contains(unit)) {
-            self.high_surrogate = Some(unit);
-            return None;
-        }
-        match (self.high_surrogate.take(), unit) {
-            (Some(high_surrogate), Some(low)) => char::decode_utf16([high_surrogate, low]).next()?.ok(),
-            _ => Some(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)),
         }
     }
 
@@ -208,6 +219,6 @@ fn is_pale(color: &PdfColor) -> bool {
 }
 
 /// Whether the letter is rotated.
-fn is_rotated(char: &PdfPageTextChar<'_>) -> bool {
+pub(super) fn is_rotated(char: &PdfPageTextChar<'_>) -> bool {
     char.angle_degrees().is_ok_and(|angle| (angle % 180.0 - 90.0).abs() < 5.0)
 }

@@ -17,5 +17,6 @@ mod hidden_text_removal;
 mod layout;
 mod lopdf;
 mod oxide;
+mod pages;
 mod pdfium;
 mod tables;
