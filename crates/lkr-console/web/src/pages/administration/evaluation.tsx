@@ -3,6 +3,7 @@ import { useId, useRef, useState } from "preact/hooks";
 import { post } from "../../api/client";
 import { isUnfinished, useLatestTask } from "../../api/follow_task";
 import { t } from "../../i18n";
+import { isolated } from "../../text";
 import { useAction } from "../../use_resource";
 import { Button } from "../../ui/controls";
 import { Foreign } from "../../ui/data";
@@ -102,7 +103,7 @@ function ChosenFile({ chosen }: { chosen: Chosen }) {
   }
   return (
     <Notice kind="warning">
-      <p><Foreign>{t("gold.invalid", { name: chosen.name })}</Foreign></p>
+      <p>{t("gold.invalid", { name: isolated(chosen.name) })}</p>
       <ul class="points">{chosen.faults.map((fault) => <li key={fault}><Foreign>{fault}</Foreign></li>)}</ul>
     </Notice>
   );

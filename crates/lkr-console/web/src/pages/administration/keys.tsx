@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { del, get, type Data } from "../../api/client";
 import { t } from "../../i18n";
+import { isolated } from "../../text";
 import { Button, IconButton } from "../../ui/controls";
 import { Badge, Foreign, Time } from "../../ui/data";
 import { Confirm } from "../../ui/dialog";
@@ -57,7 +58,7 @@ function columns(revoke: (key: Key) => void): Column<Key>[] {
     { label: t("keys.spaces"), cell: ({ spaces }) => <KeySpaces spaces={spaces} /> },
     { label: t("keys.expires"), cell: ({ expires_at }) => <Expiry at={expires_at} /> },
     { label: t("common.created"), cell: ({ created_at }) => <Time at={created_at} /> },
-    actionsColumn((key) => <IconButton icon="trash" label={t("keys.revoke_of", { name: key.name })} onClick={() => revoke(key)} />),
+    actionsColumn((key) => <IconButton icon="trash" label={t("keys.revoke_of", { name: isolated(key.name) })} onClick={() => revoke(key)} />),
   ];
 }
 
@@ -75,11 +76,11 @@ function Expiry({ at }: { at: string | null }) {
 function RevokeKey({ apiKey, onDone, onClose }: { apiKey: Key; onDone: () => void; onClose: () => void }) {
   const revoke = async () => {
     await del("/api/v1/auth/keys/{id}", { path: { id: apiKey.id } });
-    say(t("keys.revoked", { name: apiKey.name }));
+    say(t("keys.revoked", { name: isolated(apiKey.name) }));
     onDone();
   };
   return (
-    <Confirm title={t("keys.revoke_of", { name: apiKey.name })} confirm={t("keys.revoke")} onConfirm={revoke} onClose={onClose}>
+    <Confirm title={t("keys.revoke_of", { name: isolated(apiKey.name) })} confirm={t("keys.revoke")} onConfirm={revoke} onClose={onClose}>
       <p>{t("keys.revoke_text")}</p>
     </Confirm>
   );

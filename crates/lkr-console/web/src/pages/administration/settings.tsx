@@ -51,7 +51,7 @@ function Reembedding({ etag }: { etag: string }) {
   // A task that a later change of the model has replaced ends as cancelled, which is no failure to tell.
   const hasFailed = task?.error !== undefined && task.error.code !== Code.conflict;
   if (task && (isUnfinished(task) || hasFailed)) {
-    return <FollowedTask title={t("settings.reembedding")} hint={t("settings.reembedding_hint")} task={task} />;
+    return <FollowedTask title={t("settings.reembedding")} heading="h2" hint={t("settings.reembedding_hint")} task={task} />;
   }
   const embedding = readiness.data?.embedding;
   if (!embedding || embedding.in_use === embedding.wanted) return null;
