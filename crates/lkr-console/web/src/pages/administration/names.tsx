@@ -1,5 +1,5 @@
 // How spaces, members and roles are named on the pages of the administration.
-import { get } from "../../api/client";
+import { get, urlOf } from "../../api/client";
 import { listAll } from "../../api/all";
 import type { Space, Stats } from "../../api/types";
 import { t, tData } from "../../i18n";
@@ -64,6 +64,11 @@ export function categoryCounts(stats: Stats): { name: string; count: number }[] 
   return Object.entries(stats.categories)
     .filter(([name]) => name !== UNCATEGORIZED)
     .map(([name, count]) => ({ name, count }));
+}
+
+/** The documents of a category. */
+export function categoryHref(category: string): string {
+  return urlOf("/documents", { query: { category } });
 }
 
 export function loadSpaces(signal: AbortSignal): Promise<Space[]> {
