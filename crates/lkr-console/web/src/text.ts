@@ -124,6 +124,11 @@ function isPair(text: string, unit: number): boolean {
   return next >= 0xdc00 && next <= 0xdfff;
 }
 
+/** A foreign text for the middle of a message, in which it must not turn what stands around it (Unicode's isolates). */
+export function isolated(text: string): string {
+  return `\u2068${text}\u2069`;
+}
+
 /** A text with what Markdown would read as its own taken literally. */
 export function escapeMarkdown(text: string): string {
   return text.replace(/([\\`*_[\]<>#|~])/g, "\\$1").replace(/\s+/g, " ");

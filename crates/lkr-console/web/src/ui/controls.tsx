@@ -69,8 +69,9 @@ interface InputProps {
   required?: boolean;
   disabled?: boolean;
   maxLength?: number;
-  min?: number;
-  max?: number;
+  /** A number, or a date such as 2026-11-25. */
+  min?: number | string;
+  max?: number | string;
   pattern?: string;
   autocomplete?: "off" | "username" | "current-password" | "new-password";
   autocapitalize?: "none";

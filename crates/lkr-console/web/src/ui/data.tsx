@@ -66,7 +66,7 @@ export function Bars({ label, bars }: BarsProps) {
   return (
     <ul class="bars" aria-label={label}>
       {bars.map((bar) => (
-        <li key={bar.name}>
+        <li key={bar.href ?? bar.name}>
           <span class="bar-name">{bar.href ? <a href={bar.href}><bdi>{bar.name}</bdi></a> : <bdi>{bar.name}</bdi>}</span>
           <span class="bar-track" aria-hidden="true">
             <span class="bar" style={{ width: `${(100 * bar.value) / largest}%` }} />

@@ -9,6 +9,13 @@ interface PageOf<T> {
   next_offset: string | null;
 }
 
+const ROWS_OF_A_PAGE = 50;
+
+/** The parameters of a page that begins at a cursor. */
+export function pageQuery(offset: string | undefined): { limit: number; offset?: string } {
+  return { limit: ROWS_OF_A_PAGE, ...(offset !== undefined && { offset }) };
+}
+
 export interface Paged<T> extends Resource<PageOf<T>> {
   /** The number of the page, from 1. */
   page: number;

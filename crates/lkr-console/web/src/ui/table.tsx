@@ -2,8 +2,9 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";
-import { Empty, ErrorMessage, Loading } from "./feedback";
+import { Empty } from "./feedback";
 import type { IconName } from "./icon";
+import { Loaded } from "./loaded";
 import { Pager, type Paged } from "./pager";
 
 export interface Column<T> {
@@ -61,17 +62,19 @@ interface ListingProps<T> extends Omit<TableProps<T>, "rows"> {
 
 /** A list of the server, page by page, with what is said while it loads, fails or is empty. */
 export function Listing<T>({ pages, empty, ...table }: ListingProps<T>) {
-  const rows = pages.data?.items;
   const frame = useRef<HTMLDivElement>(null);
-  useKeptFocus(frame, rows);
+  useKeptFocus(frame, pages.data?.items);
   return (
     <div ref={frame} class="stack listing" tabIndex={-1} aria-busy={pages.isLoading}>
-      <ErrorMessage error={pages.error} onRetry={pages.reload} />
-      {rows === undefined && pages.isLoading && <Loading rows={4} />}
-      {rows?.length === 0 && (
-        <Empty icon={empty.icon} title={empty.title}>{empty.text && <p>{empty.text}</p>}</Empty>
-      )}
-      {rows !== undefined && rows.length > 0 && <DataTable {...table} rows={rows} />}
+      <Loaded resource={pages}>
+        {({ items }) =>
+          items.length > 0 ? (
+            <DataTable {...table} rows={items} />
+          ) : (
+            <Empty icon={empty.icon} title={empty.title}>{empty.text && <p>{empty.text}</p>}</Empty>
+          )
+        }
+      </Loaded>
       <Pager {...pages} />
     </div>
   );

@@ -6,7 +6,7 @@ import { t, tData } from "../../i18n";
 import { Button, Select, TextField } from "../../ui/controls";
 import { ExactTime, Foreign } from "../../ui/data";
 import { Page } from "../../ui/page";
-import { usePages } from "../../ui/pager";
+import { pageQuery, usePages } from "../../ui/pager";
 import { type Column, Listing } from "../../ui/table";
 import { isAuditAction, AUDIT_ACTIONS } from "./audit_actions";
 
@@ -22,10 +22,9 @@ export function AuditPage() {
     (offset, signal) =>
       get("/api/v1/audit", {
         query: {
-          limit: 50,
+          ...pageQuery(offset),
           ...(actor !== "" && { actor }),
           ...(isAuditAction(action) && { action }),
-          ...(offset && { offset }),
         },
         signal,
       }),
@@ -86,7 +85,7 @@ function columns(): Column<Entry>[] {
   return [
     { label: t("audit.at"), kind: "short", cell: ({ at }) => <ExactTime at={at} /> },
     { label: t("audit.actor"), cell: ({ actor }) => <Foreign>{actor}</Foreign> },
-    { label: t("audit.action"), cell: ({ action }) => tData("audit_action", action) },
+    { label: t("audit.action"), kind: "short", cell: ({ action }) => tData("audit_action", action) },
     { label: t("audit.target"), cell: ({ target }) => <Target name={target} /> },
     { label: t("audit.detail"), kind: "long", cell: ({ detail }) => <Details detail={detail} /> },
   ];
@@ -111,7 +110,8 @@ function Details({ detail }: { detail: Record<string, unknown> }) {
 }
 
 function valueText(value: unknown): string {
+  if (value === null) return t("common.none");
   if (Array.isArray(value)) return value.map(valueText).join(", ");
   if (typeof value === "boolean") return t(value ? "common.yes" : "common.no");
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -3,6 +3,7 @@ import { useId, useRef, useState } from "preact/hooks";
 import { post } from "../../api/client";
 import { isUnfinished, useLatestTask } from "../../api/follow_task";
 import { t } from "../../i18n";
+import { isolated } from "../../text";
 import { useAction } from "../../use_resource";
 import { Button } from "../../ui/controls";
 import { Foreign } from "../../ui/data";
@@ -50,7 +51,9 @@ export function EvaluationPage() {
       <ErrorMessage error={latest.error} onRetry={latest.reload} />
       {latest.data && (
         <Section title={t("evaluation.result")}>
-          <FollowedTask title={t("evaluation.last")} task={latest.data}>{result && <Figures result={result} />}</FollowedTask>
+          <FollowedTask title={t("evaluation.last")} task={latest.data}>
+            {result && <Figures result={result} />}
+          </FollowedTask>
         </Section>
       )}
       {chosen?.gold && <PerQuery key={chosen.name} gold={chosen.gold} />}
@@ -67,7 +70,7 @@ function GoldChoice({ chosen, onChoose }: { chosen: Chosen | undefined; onChoose
     const checked = readGold(await file.text());
     // A file that was chosen meanwhile counts.
     if (latest.current !== file) return;
-    onChoose("gold" in checked ? { name: file.name, gold: checked.gold, faults: [] } : { name: file.name, faults: checked.faults });
+    onChoose({ name: file.name, faults: [], ...checked });
   };
   return (
     <div class="card stack">
@@ -96,13 +99,14 @@ function ChosenFile({ chosen }: { chosen: Chosen }) {
     const judgements = chosen.gold.queries.reduce((sum, { relevant }) => sum + relevant.length, 0);
     return (
       <Notice kind="ok">
-        <Foreign>{chosen.name}</Foreign>: {t("gold.valid", { n: chosen.gold.queries.length })} {t("gold.judgements", { n: judgements })}
+        <Foreign>{chosen.name}</Foreign>: {t("gold.valid", { n: chosen.gold.queries.length })}{" "}
+        {t("gold.judgements", { n: judgements })}
       </Notice>
     );
   }
   return (
     <Notice kind="warning">
-      <p><Foreign>{t("gold.invalid", { name: chosen.name })}</Foreign></p>
+      <p>{t("gold.invalid", { name: isolated(chosen.name) })}</p>
       <ul class="points">{chosen.faults.map((fault) => <li key={fault}><Foreign>{fault}</Foreign></li>)}</ul>
     </Notice>
   );

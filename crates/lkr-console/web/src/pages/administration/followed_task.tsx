@@ -9,18 +9,20 @@ import { TaskProgress, TaskStatus } from "../task_progress";
 
 interface FollowedProps {
   title: string;
+  /** The level of the title's heading. */
+  heading?: "h2" | "h3";
   hint?: string;
   task: Task;
   /** What is shown of a task that is done. */
   children?: ComponentChildren;
 }
 
-export function FollowedTask({ title, hint, task, children }: FollowedProps) {
+export function FollowedTask({ title, heading: Heading = "h3", hint, task, children }: FollowedProps) {
   return (
     <section class="card stack tight">
       <div class="spread">
         <div class="row">
-          <h3>{title}</h3>
+          <Heading>{title}</Heading>
           <span role="status"><TaskStatus task={task} /></span>
         </div>
         <span class="row">

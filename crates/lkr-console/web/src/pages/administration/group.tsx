@@ -10,7 +10,7 @@ import { Confirm } from "../../ui/dialog";
 import { say } from "../../ui/feedback";
 import { FormDialog } from "../../ui/form_dialog";
 import { Page } from "../../ui/page";
-import { usePages } from "../../ui/pager";
+import { pageQuery, usePages } from "../../ui/pager";
 import { actionsColumn, Listing } from "../../ui/table";
 import { useResource } from "../../use_resource";
 import { FailedPage } from "../errors";
@@ -21,7 +21,7 @@ export function GroupPage() {
   const group = useRoute().params["group"] ?? "";
   const pages = usePages(
     (offset, signal) =>
-      get("/api/v1/groups/{group}/members", { path: { group }, query: { limit: 50, ...(offset && { offset }) }, signal }),
+      get("/api/v1/groups/{group}/members", { path: { group }, query: pageQuery(offset), signal }),
     [group],
   );
   const [question, setQuestion] = useState<Question>();

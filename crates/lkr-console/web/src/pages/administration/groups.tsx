@@ -8,14 +8,14 @@ import { Foreign, Time } from "../../ui/data";
 import { say } from "../../ui/feedback";
 import { FormDialog } from "../../ui/form_dialog";
 import { Page } from "../../ui/page";
-import { usePages } from "../../ui/pager";
+import { pageQuery, usePages } from "../../ui/pager";
 import { type Column, Listing } from "../../ui/table";
 import { NAME_PATTERN } from "./names";
 
 type Group = Data<"/api/v1/groups", "get">["items"][number];
 
 export function GroupsPage() {
-  const pages = usePages((offset, signal) => get("/api/v1/groups", { query: { limit: 50, ...(offset && { offset }) }, signal }), []);
+  const pages = usePages((offset, signal) => get("/api/v1/groups", { query: pageQuery(offset), signal }), []);
   const [isCreating, setCreating] = useState(false);
   const create = <Button variant="primary" icon="add" onClick={() => setCreating(true)}>{t("groups.create")}</Button>;
   return (

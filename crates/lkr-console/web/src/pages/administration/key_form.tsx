@@ -5,7 +5,7 @@ import { t } from "../../i18n";
 import { Checkbox, Select, TextField } from "../../ui/controls";
 import { FormDialog } from "../../ui/form_dialog";
 import { useResource } from "../../use_resource";
-import { loadSpaces } from "./names";
+import { loadSpaces, spaceLabel } from "./names";
 
 const DAY_SECONDS = 86_400;
 const LIFETIMES = ["never", "7", "30", "90", "365", "date"] as const;
@@ -72,10 +72,16 @@ function Expiry({ lifetime, date, onLifetime, onDate }: ExpiryProps) {
         onChange={(value) => onLifetime(value as Lifetime)}
       />
       {lifetime === "date" && (
-        <TextField label={t("keys.expires_on")} type="date" value={date} onInput={onDate} required />
+        <TextField label={t("keys.expires_on")} type="date" min={today()} value={date} onInput={onDate} required />
       )}
     </div>
   );
+}
+
+/** The date of today where the person is. */
+function today(): string {
+  const now = new Date();
+  return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
 }
 
 /** The seconds until a key ends: after some days, or with the end of a day. */
@@ -97,7 +103,7 @@ function SpaceChoice({ chosen, onChange }: { chosen: string[]; onChange: (chosen
         {spaces.data?.map(({ space, title }) => (
           <Checkbox
             key={space}
-            label={<bdi>{title === "" ? space : `${title} (${space})`}</bdi>}
+            label={spaceLabel({ space, title })}
             checked={chosen.includes(space)}
             onChange={(isChosen) => toggle(space, isChosen)}
           />

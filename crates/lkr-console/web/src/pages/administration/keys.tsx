@@ -2,13 +2,14 @@
 import { useState } from "preact/hooks";
 import { del, get, type Data } from "../../api/client";
 import { t } from "../../i18n";
+import { isolated } from "../../text";
 import { Button, IconButton } from "../../ui/controls";
 import { Badge, Foreign, Time } from "../../ui/data";
 import { Confirm } from "../../ui/dialog";
 import { say } from "../../ui/feedback";
 import { SecretDialog } from "../../ui/form_dialog";
 import { Page } from "../../ui/page";
-import { usePages } from "../../ui/pager";
+import { pageQuery, usePages } from "../../ui/pager";
 import { actionsColumn, type Column, Listing } from "../../ui/table";
 import { CreateKey } from "./key_form";
 import { SpaceLink } from "./names";
@@ -16,7 +17,7 @@ import { SpaceLink } from "./names";
 type Key = Data<"/api/v1/auth/keys", "get">["items"][number];
 
 export function KeysPage() {
-  const pages = usePages((offset, signal) => get("/api/v1/auth/keys", { query: { limit: 50, ...(offset && { offset }) }, signal }), []);
+  const pages = usePages((offset, signal) => get("/api/v1/auth/keys", { query: pageQuery(offset), signal }), []);
   const [isCreating, setCreating] = useState(false);
   const [shown, setShown] = useState<string>();
   const [revoked, setRevoked] = useState<Key>();
@@ -53,11 +54,13 @@ export function KeysPage() {
 function columns(revoke: (key: Key) => void): Column<Key>[] {
   return [
     { label: t("common.name"), kind: "header", cell: ({ name }) => <Foreign>{name}</Foreign> },
-    { label: t("keys.scope"), cell: ({ scope }) => t(`key_scope.${scope}`) },
+    { label: t("keys.scope"), kind: "short", cell: ({ scope }) => t(`key_scope.${scope}`) },
     { label: t("keys.spaces"), cell: ({ spaces }) => <KeySpaces spaces={spaces} /> },
     { label: t("keys.expires"), cell: ({ expires_at }) => <Expiry at={expires_at} /> },
     { label: t("common.created"), cell: ({ created_at }) => <Time at={created_at} /> },
-    actionsColumn((key) => <IconButton icon="trash" label={t("keys.revoke_of", { name: key.name })} onClick={() => revoke(key)} />),
+    actionsColumn((key) => (
+      <IconButton icon="trash" label={t("keys.revoke_of", { name: isolated(key.name) })} onClick={() => revoke(key)} />
+    )),
   ];
 }
 
@@ -75,11 +78,12 @@ function Expiry({ at }: { at: string | null }) {
 function RevokeKey({ apiKey, onDone, onClose }: { apiKey: Key; onDone: () => void; onClose: () => void }) {
   const revoke = async () => {
     await del("/api/v1/auth/keys/{id}", { path: { id: apiKey.id } });
-    say(t("keys.revoked", { name: apiKey.name }));
+    say(t("keys.revoked", { name: isolated(apiKey.name) }));
     onDone();
   };
+  const title = t("keys.revoke_of", { name: isolated(apiKey.name) });
   return (
-    <Confirm title={t("keys.revoke_of", { name: apiKey.name })} confirm={t("keys.revoke")} onConfirm={revoke} onClose={onClose}>
+    <Confirm title={title} confirm={t("keys.revoke")} onConfirm={revoke} onClose={onClose}>
       <p>{t("keys.revoke_text")}</p>
     </Confirm>
   );

@@ -1,9 +1,10 @@
 // How spaces, members and roles are named on the pages of the administration.
-import { get } from "../../api/client";
+import { get, urlOf } from "../../api/client";
 import { listAll } from "../../api/all";
 import type { Space, Stats } from "../../api/types";
 import { t, tData } from "../../i18n";
 import { spaceHref } from "../../routes";
+import { isolated } from "../../text";
 import { Badge } from "../../ui/data";
 import type { Choice } from "../../ui/controls";
 
@@ -65,12 +66,22 @@ export function categoryCounts(stats: Stats): { name: string; count: number }[] 
     .map(([name, count]) => ({ name, count }));
 }
 
+/** The documents of a category. */
+export function categoryHref(category: string): string {
+  return urlOf("/documents", { query: { category } });
+}
+
 export function loadSpaces(signal: AbortSignal): Promise<Space[]> {
   return listAll((query) => get("/api/v1/spaces", { query, signal }));
 }
 
+/** A space where only a text can be shown: its title and its name. */
+export function spaceLabel({ space, title }: Pick<Space, "space" | "title">): string {
+  return title === "" ? space : `${isolated(title)} (${space})`;
+}
+
 /** The choices of one space or all of them. */
 export function spaceChoices(spaces: readonly Space[] | undefined): Choice[] {
-  const names = (spaces ?? []).map(({ space, title }) => ({ value: space, label: title === "" ? space : `${title} (${space})` }));
+  const names = (spaces ?? []).map((space) => ({ value: space.space, label: spaceLabel(space) }));
   return [{ value: "", label: t("spaces.all") }, ...names];
 }

@@ -9,7 +9,7 @@ import { Confirm } from "../../ui/dialog";
 import { say } from "../../ui/feedback";
 import { FormDialog } from "../../ui/form_dialog";
 import { Section } from "../../ui/page";
-import { usePages } from "../../ui/pager";
+import { pageQuery, usePages } from "../../ui/pager";
 import { actionsColumn, Listing } from "../../ui/table";
 import { useResource } from "../../use_resource";
 import { MemberName, memberParts, roleChoices, SpaceRoleBadge, type SpaceRole } from "./names";
@@ -22,11 +22,11 @@ type Question = { kind: "add" } | { kind: "role" | "remove"; member: Member };
 export function SpaceMembers({ space }: { space: string }) {
   const pages = usePages(
     (offset, signal) =>
-      get("/api/v1/spaces/{space}/members", { path: { space }, query: { limit: 50, ...(offset && { offset }) }, signal }),
+      get("/api/v1/spaces/{space}/members", { path: { space }, query: pageQuery(offset), signal }),
     [space],
   );
   const [question, setQuestion] = useState<Question>();
-  const close = () => setQuestion(undefined);
+  const dialog = { space, onDone: pages.reload, onClose: () => setQuestion(undefined) };
   const add = <Button icon="add" onClick={() => setQuestion({ kind: "add" })}>{t("members.add")}</Button>;
   return (
     <Section title={t("members.title")} actions={add}>
@@ -37,9 +37,9 @@ export function SpaceMembers({ space }: { space: string }) {
         rowKey={({ member }) => member}
         empty={{ icon: "group", title: t("members.empty"), text: t("members.empty_text") }}
       />
-      {question?.kind === "add" && <AddMember space={space} onDone={pages.reload} onClose={close} />}
-      {question?.kind === "role" && <ChangeRole space={space} member={question.member} onDone={pages.reload} onClose={close} />}
-      {question?.kind === "remove" && <RemoveMember space={space} member={question.member} onDone={pages.reload} onClose={close} />}
+      {question?.kind === "add" && <AddMember {...dialog} />}
+      {question?.kind === "role" && <ChangeRole {...dialog} member={question.member} />}
+      {question?.kind === "remove" && <RemoveMember {...dialog} member={question.member} />}
     </Section>
   );
 }

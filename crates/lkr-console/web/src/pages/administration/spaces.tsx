@@ -10,13 +10,13 @@ import { Button, TextField } from "../../ui/controls";
 import { say } from "../../ui/feedback";
 import { FormDialog } from "../../ui/form_dialog";
 import { Page } from "../../ui/page";
-import { usePages } from "../../ui/pager";
+import { pageQuery, usePages } from "../../ui/pager";
 import { type Column, Listing } from "../../ui/table";
 import { NAME_PATTERN, SpaceName, SpaceRoleBadge } from "./names";
 import { newSpace, type SpaceFacts, SpaceFields } from "./space_fields";
 
 export function SpacesPage() {
-  const pages = usePages((offset, signal) => get("/api/v1/spaces", { query: { limit: 50, ...(offset && { offset }) }, signal }), []);
+  const pages = usePages((offset, signal) => get("/api/v1/spaces", { query: pageQuery(offset), signal }), []);
   const [isCreating, setCreating] = useState(false);
   const actions = isAdmin.value && (
     <Button variant="primary" icon="add" onClick={() => setCreating(true)}>{t("spaces.create")}</Button>

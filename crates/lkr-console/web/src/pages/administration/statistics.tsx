@@ -1,6 +1,6 @@
 // What is stored, how fast searches are, and how the service is.
 import type { ComponentChildren } from "preact";
-import { get, urlOf } from "../../api/client";
+import { get } from "../../api/client";
 import type { Space, Stats } from "../../api/types";
 import { t } from "../../i18n";
 import { spaceHref } from "../../routes";
@@ -9,7 +9,7 @@ import { Bars } from "../../ui/data";
 import { Loaded } from "../../ui/loaded";
 import { Page, Section } from "../../ui/page";
 import { useResource } from "../../use_resource";
-import { categoryCounts, loadSpaces } from "./names";
+import { categoryCounts, categoryHref, loadSpaces } from "./names";
 import { AddedByDay, Sizes } from "./statistics/growth";
 import { Latency } from "./statistics/latency";
 import { useLiveMetrics } from "./statistics/live";
@@ -49,9 +49,11 @@ async function loadStored(signal: AbortSignal): Promise<Stored> {
   return { stats, spaces };
 }
 
+const LAYERS = ["l1", "l2", "l3", "chunks"] as const;
+
 function Contents({ stats, spaces }: Stored) {
   const categories = categoryCounts(stats).sort((a, b) => b.count - a.count);
-  const layers = (["l1", "l2", "l3", "chunks"] as const).map((layer) => ({ name: t(`layer.${layer}`), value: stats.collections[layer] }));
+  const layers = LAYERS.map((layer) => ({ name: t(`layer.${layer}`), value: stats.collections[layer] }));
   return (
     <div class="panels">
       <Panel title={t("statistics.layers")} total={t("statistics.documents", { n: stats.documents_total })}>
@@ -62,7 +64,7 @@ function Contents({ stats, spaces }: Stored) {
       <Panel title={t("statistics.by_category")} total={t("statistics.uncategorized", { n: stats.uncategorized_count })}>
         <Bars
           label={t("statistics.by_category")}
-          bars={categories.map(({ name, count }) => ({ name, value: count, href: urlOf("/documents", { query: { category: name } }) }))}
+          bars={categories.map(({ name, count }) => ({ name, value: count, href: categoryHref(name) }))}
         />
       </Panel>
       <Panel title={t("statistics.by_space")}>

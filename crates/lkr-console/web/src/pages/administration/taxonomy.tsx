@@ -1,7 +1,7 @@
 // The categories that documents are classified into.
 import { useState } from "preact/hooks";
 import { isUnfinished, useLatestTask } from "../../api/follow_task";
-import { get, post, urlOf } from "../../api/client";
+import { get, post } from "../../api/client";
 import type { Category, Task } from "../../api/types";
 import { number, t } from "../../i18n";
 import { Button, Checkbox, Select } from "../../ui/controls";
@@ -12,7 +12,7 @@ import { Loaded } from "../../ui/loaded";
 import { Page, Section } from "../../ui/page";
 import { useResource } from "../../use_resource";
 import { FollowedTask } from "./followed_task";
-import { categoryCounts, loadSpaces, spaceChoices } from "./names";
+import { categoryCounts, categoryHref, loadSpaces, spaceChoices } from "./names";
 
 /** The categories, and how many documents each has. */
 interface Taxonomy {
@@ -91,7 +91,7 @@ function CategoryLine({ category, count, isDetailed }: { category: Category; cou
       {count === 0 ? (
         <span class="category-count muted">{number(0)}</span>
       ) : (
-        <a class="category-count" href={urlOf("/documents", { query: { category: name } })}>
+        <a class="category-count" href={categoryHref(name)}>
           {t("taxonomy.documents", { n: count })}
           <span class="visually-hidden">: {name}</span>
         </a>

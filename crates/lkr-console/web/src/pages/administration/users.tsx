@@ -8,12 +8,12 @@ import { Badge, Foreign, Time } from "../../ui/data";
 import { say } from "../../ui/feedback";
 import { FormDialog } from "../../ui/form_dialog";
 import { Page } from "../../ui/page";
-import { usePages } from "../../ui/pager";
+import { pageQuery, usePages } from "../../ui/pager";
 import { actionsColumn, type Column, Listing } from "../../ui/table";
 import { ManageUser } from "./user_drawer";
 
 export function UsersPage() {
-  const pages = usePages((offset, signal) => get("/api/v1/users", { query: { limit: 50, ...(offset && { offset }) }, signal }), []);
+  const pages = usePages((offset, signal) => get("/api/v1/users", { query: pageQuery(offset), signal }), []);
   const [isCreating, setCreating] = useState(false);
   const [managed, setManaged] = useState<User>();
   const create = <Button variant="primary" icon="add" onClick={() => setCreating(true)}>{t("users.create")}</Button>;
@@ -37,13 +37,17 @@ export function UsersPage() {
 function columns(manage: (user: User) => void): Column<User>[] {
   return [
     { label: t("login.username"), kind: "header", cell: ({ username }) => <Foreign>{username}</Foreign> },
-    { label: t("account.role"), cell: ({ role }) => <Badge kind={role === "admin" ? "accent" : "neutral"}>{tData("role", role)}</Badge> },
+    { label: t("account.role"), cell: ({ role }) => <RoleBadge role={role} /> },
     { label: t("users.state"), cell: (user) => <UserState user={user} /> },
     { label: t("common.created"), cell: ({ created_at }) => <Time at={created_at} /> },
     actionsColumn((user) => (
       <IconButton icon="settings" label={t("users.manage", { name: user.username })} onClick={() => manage(user)} />
     )),
   ];
+}
+
+function RoleBadge({ role }: { role: string }) {
+  return <Badge kind={role === "admin" ? "accent" : "neutral"}>{tData("role", role)}</Badge>;
 }
 
 export function UserState({ user }: { user: User }) {

@@ -89,7 +89,7 @@ function columns(): Column<Delivery>[] {
     { label: t("deliveries.state"), kind: "short", cell: ({ state }) => state && <State state={state} /> },
     { label: t("deliveries.status"), kind: "number", cell: ({ status }) => status ?? "–" },
     { label: t("deliveries.attempts"), kind: "number", cell: ({ attempts }) => (attempts == null ? "–" : number(attempts)) },
-    { label: t("deliveries.next"), kind: "short", cell: ({ next_attempt_at }) => next_attempt_at && <Time at={next_attempt_at} /> },
+    { label: t("deliveries.next"), kind: "short", cell: ({ next_attempt_at: next }) => next && <Time at={next} /> },
     { label: t("deliveries.error"), kind: "long", cell: ({ error }) => error && <Foreign>{error}</Foreign> },
   ];
 }

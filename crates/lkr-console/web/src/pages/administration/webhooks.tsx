@@ -7,7 +7,7 @@ import { Badge, Foreign, Time } from "../../ui/data";
 import { say } from "../../ui/feedback";
 import { FormDialog, SecretDialog } from "../../ui/form_dialog";
 import { Page } from "../../ui/page";
-import { usePages } from "../../ui/pager";
+import { pageQuery, usePages } from "../../ui/pager";
 import { type Column, Listing } from "../../ui/table";
 import { useResource } from "../../use_resource";
 import { loadSpaces, spaceChoices, SpaceLink } from "./names";
@@ -18,7 +18,7 @@ type EventName = Webhook["events"][number];
 const EVENTS: EventName[] = ["task.done", "task.failed", "document.deleted"];
 
 export function WebhooksPage() {
-  const pages = usePages((offset, signal) => get("/api/v1/webhooks", { query: { limit: 50, ...(offset && { offset }) }, signal }), []);
+  const pages = usePages((offset, signal) => get("/api/v1/webhooks", { query: pageQuery(offset), signal }), []);
   const [isCreating, setCreating] = useState(false);
   const [secret, setSecret] = useState<string>();
   const created = (secret: string | null) => {

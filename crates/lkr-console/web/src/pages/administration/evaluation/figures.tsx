@@ -7,6 +7,8 @@ type Evaluated = Extract<NonNullable<Task["result"]>, { flat: unknown }>;
 
 const MEASURES = ["ndcg_at_10", "recall_at_10", "mrr_at_10"] as const;
 
+const THREE_DIGITS = { minimumFractionDigits: 3, maximumFractionDigits: 3 };
+
 interface Row {
   measure: (typeof MEASURES)[number];
   flat: number;
@@ -58,10 +60,10 @@ function Figure({ value, isStrong = false }: { value: number; isStrong?: boolean
 export function Difference({ value }: { value: number }) {
   const rounded = Math.round(value * 1000) / 1000;
   const kind = rounded > 0 ? "gain" : rounded < 0 ? "loss" : "muted";
-  const format = new Intl.NumberFormat(locale.value, { minimumFractionDigits: 3, maximumFractionDigits: 3, signDisplay: "exceptZero" });
+  const format = new Intl.NumberFormat(locale.value, { ...THREE_DIGITS, signDisplay: "exceptZero" });
   return <span class={kind}>{format.format(rounded)}</span>;
 }
 
 export function figure(value: number): string {
-  return value === 0 ? number(0) : new Intl.NumberFormat(locale.value, { minimumFractionDigits: 3, maximumFractionDigits: 3 }).format(value);
+  return value === 0 ? number(0) : new Intl.NumberFormat(locale.value, THREE_DIGITS).format(value);
 }

@@ -57,7 +57,9 @@ export function readGold(text: string): Checked {
 function faultsOf(value: unknown): string[] {
   const queries = isRecord(value) ? value["queries"] : undefined;
   if (!Array.isArray(queries)) return [t("gold.no_queries")];
-  if (queries.length === 0 || queries.length > MOST_QUERIES) return [t("gold.query_count", { n: queries.length, most: MOST_QUERIES })];
+  if (queries.length === 0 || queries.length > MOST_QUERIES) {
+    return [t("gold.query_count", { n: queries.length, most: MOST_QUERIES })];
+  }
   const faults: string[] = [];
   for (const [at, query] of queries.entries()) {
     faults.push(...queryFaults(query, `queries[${at}]`));

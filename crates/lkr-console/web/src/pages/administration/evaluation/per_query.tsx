@@ -83,7 +83,9 @@ async function measure(query: GoldQuery, at: number, signal: AbortSignal): Promi
 
 /** The requests of the server's own evaluation: ten documents, or as many chunks as may cover ten judged ranges. */
 async function search(query: GoldQuery, mode: "flat" | "layered", signal: AbortSignal): Promise<number> {
-  const shape = judgesDocuments(query) ? { group_by: "document" as const, top_k: 10 } : { group_by: "chunk" as const, top_k: 100 };
+  const documents = { group_by: "document" as const, top_k: 10 };
+  const chunks = { group_by: "chunk" as const, top_k: 100 };
+  const shape = judgesDocuments(query) ? documents : chunks;
   const { results } = await post("/api/v1/search", { body: { query: query.text, mode, ...shape }, signal });
   return ndcgAt10(query, results);
 }

@@ -24,7 +24,8 @@ export function ModelSettings({ name, schema, offers, stored, entry, onChange }:
   const id = useId();
   // Without a provider nothing else of the entry is used.
   const keys = Object.keys(entry).filter((key) => key === "provider" || entry["provider"] !== null);
-  const losesKey = stored["api_key"] !== null && entry["base_url"] !== stored["base_url"] && entry["api_key"] === stored["api_key"];
+  const isMoved = entry["base_url"] !== stored["base_url"];
+  const losesKey = stored["api_key"] !== null && isMoved && entry["api_key"] === stored["api_key"];
   return (
     <section class="card model" aria-labelledby={id}>
       <div>

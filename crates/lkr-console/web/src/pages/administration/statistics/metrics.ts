@@ -49,7 +49,11 @@ export interface Histogram {
 }
 
 /** The histogram of a name whose labels contain `labels`. */
-export function histogramOf(samples: readonly Sample[], name: string, labels: Record<string, string> = {}): Histogram | undefined {
+export function histogramOf(
+  samples: readonly Sample[],
+  name: string,
+  labels: Record<string, string> = {},
+): Histogram | undefined {
   const matching = samples.filter((sample) => Object.entries(labels).every(([key, value]) => sample.labels[key] === value));
   const buckets = matching
     .filter((sample) => sample.name === `${name}_bucket`)

@@ -23,7 +23,11 @@ export function Service({ readiness, samples }: { readiness: Readiness; samples:
           <Fact name={t("statistics.version")}>{version}</Fact>
           {queue && <Fact name={t("statistics.queue")}>{number(queue.tasks)}</Fact>}
           {queue?.oldest_age_s != null && <Fact name={t("statistics.oldest")}>{duration(queue.oldest_age_s * 1000)}</Fact>}
-          {workers && <Fact name={t("statistics.workers")}>{t("statistics.workers_busy", { running: workers.running_tasks, count: workers.count })}</Fact>}
+          {workers && (
+            <Fact name={t("statistics.workers")}>
+              {t("statistics.workers_busy", { running: workers.running_tasks, count: workers.count })}
+            </Fact>
+          )}
           {embedding?.in_use && <Fact name={t("statistics.model")}><Foreign>{embedding.in_use}</Foreign></Fact>}
           <MetricFacts samples={samples ?? []} />
         </Facts>
