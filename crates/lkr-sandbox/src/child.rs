@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io,
+    io::{self, Read, Seek},
     os::unix::process::ExitStatusExt,
     path::Path,
     process::{ExitStatus, Stdio},
@@ -13,13 +13,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt},
     process::{Child, ChildStderr, ChildStdin, Command},
+    task::spawn_blocking,
     time::{Instant, sleep, timeout_at},
 };
 
 use crate::{
     Confinement, Error, ErrorKind, Extracted, Limits, Result,
     error::{OPERATION, internal},
-    message::{ExtractionRequest, Report, WorkerCommand, WorkerError, WorkerRequest},
+    message::{FileRequest, Report, WorkerCommand, WorkerError, WorkerRequest},
     usage::usage,
 };
 
@@ -80,14 +81,25 @@ impl IdleWorker {
     }
 
     /// Has the worker extract a file within the limits of the request.
-    pub(crate) async fn extract(self, request: ExtractionRequest, file: File) -> Result<Extracted> {
+    pub(crate) async fn extract(self, request: FileRequest, file: File) -> Result<Extracted> {
         let (limits, length) = (request.limits, request.length);
         let (report, output) =
             self.run(&WorkerRequest::Extract(request), Some((file, length)), &limits).await?;
         match report {
             Report::Extracted(summary) => Extracted::from_worker(output, summary),
             Report::Refused(WorkerError { kind, message }) => Err(Error::new(kind, OPERATION, message)),
-            Report::Confined(_) => Err(internal("the worker answered another request")),
+            Report::Viewed(_) | Report::Confined(_) => Err(another_request()),
+        }
+    }
+
+    /// Has the worker view a file within the limits of the request.
+    pub(crate) async fn view(self, request: FileRequest, file: File) -> Result<Vec<u8>> {
+        let (limits, length) = (request.limits, request.length);
+        let (report, output) = self.run(&WorkerRequest::View(request), Some((file, length)), &limits).await?;
+        match report {
+            Report::Viewed(bytes) => spawn_blocking(move || read_view(output, bytes, limits.output)).await?,
+            Report::Refused(WorkerError { kind, message }) => Err(Error::new(kind, OPERATION, message)),
+            Report::Extracted(_) | Report::Confined(_) => Err(another_request()),
         }
     }
 
@@ -95,7 +107,7 @@ impl IdleWorker {
     pub(crate) async fn confinement(self) -> Result<Confinement> {
         match self.run(&WorkerRequest::Confine, None, &Limits::default()).await?.0 {
             Report::Confined(confinement) => Ok(confinement),
-            _ => Err(internal("the worker answered another request")),
+            _ => Err(another_request()),
         }
     }
 
@@ -125,6 +137,21 @@ impl IdleWorker {
             _ => Err(crash_error(status, &stderr, limits)),
         }
     }
+}
+
+fn another_request() -> Error {
+    internal("the worker answered another request")
+}
+
+/// Reads the view that a worker wrote, if it has the reported length.
+fn read_view(mut output: File, reported: u64, most: u64) -> Result<Vec<u8>> {
+    let length = output.metadata().map_err(internal)?.len();
+    if length != reported || length > most {
+        return Err(internal(format!("the worker wrote {length} bytes but reported {reported}")));
+    }
+    let mut view = Vec::new();
+    output.rewind().and_then(|()| output.take(most).read_to_end(&mut view)).map_err(internal)?;
+    Ok(view)
 }
 
 /// Sends the request and the file. The caller ignores errors, because the exit status of the worker explains them.

@@ -12,6 +12,7 @@ mod ocr;
 mod sandbox;
 mod seal;
 mod usage;
+mod viewer;
 mod worker;
 
 pub use confine::hide_process_memory;
@@ -20,6 +21,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use extracted::Extracted;
 pub use limits::Limits;
 pub use ocr::{OcrProcess, OpenedOcr};
-pub use sandbox::{FileSource, ParserFactory, Sandbox, SandboxMode, SandboxOptions};
+pub use sandbox::{FileSource, ReaderFactory, Sandbox, SandboxMode, SandboxOptions};
 pub use seal::ProgramFiles;
+pub use viewer::FileViewer;
 pub use worker::{ParserRequest, WorkerProgram, run_worker};

@@ -13,7 +13,9 @@ use crate::{Confinement, Error, ErrorKind, Limits, ocr::OcrRequest};
 #[serde(rename_all = "lowercase")]
 pub(crate) enum WorkerRequest {
     /// Extract the text of the file that follows.
-    Extract(ExtractionRequest),
+    Extract(FileRequest),
+    /// View the file that follows.
+    View(FileRequest),
     /// Recognise the text in the images that follow.
     Ocr(OcrRequest),
     /// Report what confines a worker.
@@ -27,12 +29,12 @@ pub(crate) struct WorkerCommand {
     pub(crate) arguments: Vec<OsString>,
 }
 
-/// A file to extract; its bytes follow.
+/// A file to extract or to view; its bytes follow.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ExtractionRequest {
+pub(crate) struct FileRequest {
     /// Starts the OCR process.
     pub(crate) command: WorkerCommand,
-    /// Which parser to build; the sandbox does not interpret it.
+    /// Which parser or viewer to build; the sandbox does not interpret it.
     pub(crate) plan: serde_json::Value,
     pub(crate) file_name: String,
     pub(crate) media_type: Option<String>,
@@ -46,6 +48,8 @@ pub(crate) struct ExtractionRequest {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Report {
     Extracted(OutputSummary),
+    /// The number of bytes of the view.
+    Viewed(u64),
     Confined(Confinement),
     Refused(WorkerError),
 }

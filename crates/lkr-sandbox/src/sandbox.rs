@@ -20,11 +20,24 @@ use crate::{
     confinement,
     error::internal,
     fair_gate::FairGate,
-    message::{ExtractionRequest, WorkerCommand},
+    message::{FileRequest, WorkerCommand},
+    viewer::FileViewer,
 };
 
-/// Builds the parser for a plan.
-pub type ParserFactory = Arc<dyn Fn(serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>> + Send + Sync>;
+/// Builds what reads files in this process.
+pub trait ReaderFactory: Send + Sync {
+    /// Builds the parser for a plan.
+    ///
+    /// # Errors
+    /// If the parser cannot be built.
+    fn parser(&self, plan: serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>>;
+
+    /// Builds the viewer for a plan.
+    ///
+    /// # Errors
+    /// If the viewer cannot be built.
+    fn viewer(&self, plan: serde_json::Value) -> lkr_parsers::Result<Box<dyn FileViewer>>;
+}
 
 /// Where parsers run.
 #[derive(Clone)]
@@ -38,7 +51,7 @@ pub enum SandboxMode {
         arguments: Vec<OsString>,
     },
     /// In this process, on the blocking pool. A parser can crash the process, so this is for trusted files only.
-    InProcess(ParserFactory),
+    InProcess(Arc<dyn ReaderFactory>),
 }
 
 impl fmt::Debug for SandboxMode {
@@ -166,6 +179,33 @@ impl Sandbox {
         self.extract_for("", plan, source, limits).await
     }
 
+    /// Views a file with the viewer for `plan`, in the turn of an account as [`extract_for`](Self::extract_for). Dropping
+    /// the future ends the view. The result is not trusted: `limits.output` bounds its length.
+    ///
+    /// # Errors
+    /// As [`extract`](Self::extract).
+    pub async fn view_for(
+        &self,
+        account: &str,
+        plan: serde_json::Value,
+        source: FileSource,
+        limits: Limits,
+    ) -> Result<Vec<u8>> {
+        let state = Arc::clone(&self.state);
+        let _place = state.places.enter(account).await?;
+        match &state.options.mode {
+            SandboxMode::InProcess(readers) => {
+                let readers = Arc::clone(readers);
+                let view = move |source: &Source<'_>| Ok(readers.viewer(plan)?.view(source)?);
+                state.in_process(source, limits, view).await
+            }
+            SandboxMode::Worker { .. } => {
+                let work = Arc::clone(&state).in_worker(plan, source, limits, IdleWorker::view);
+                AbortOnDropHandle::new(state.runtime.spawn(work)).await?
+            }
+        }
+    }
+
     /// As [`extract`](Self::extract), in the turn of an account: accounts whose files wait take turns.
     ///
     /// # Errors
@@ -182,56 +222,63 @@ impl Sandbox {
         let _ocr_place = if uses_ocr { Some(state.ocr_places.enter(account).await?) } else { None };
         let _place = state.places.enter(account).await?;
         match &state.options.mode {
-            SandboxMode::InProcess(build) => state.in_process(Arc::clone(build), plan, source, limits).await,
+            SandboxMode::InProcess(readers) => {
+                let (readers, spool) = (Arc::clone(readers), state.options.spool.clone());
+                let extract = move |source: &Source<'_>| {
+                    let parsed = readers.parser(plan)?.parse(source)?;
+                    Extracted::new(&parsed, &spool)
+                };
+                state.in_process(source, limits, extract).await
+            }
             SandboxMode::Worker { .. } => {
-                let extraction = state.runtime.spawn(Arc::clone(&state).in_worker(plan, source, limits));
-                AbortOnDropHandle::new(extraction).await?
+                let work = Arc::clone(&state).in_worker(plan, source, limits, IdleWorker::extract);
+                AbortOnDropHandle::new(state.runtime.spawn(work)).await?
             }
         }
     }
 }
 
 impl SandboxState {
-    async fn in_process(
+    /// Reads a file on the blocking pool.
+    async fn in_process<T: Send + 'static>(
         &self,
-        build: ParserFactory,
-        plan: serde_json::Value,
         source: FileSource,
         limits: Limits,
-    ) -> Result<Extracted> {
-        let spool = self.options.spool.clone();
+        read: impl FnOnce(&Source<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let reading = self.runtime.spawn_blocking(move || {
             let mut bytes = Vec::new();
             let mut file = source.file;
             file.rewind().map_err(internal)?;
             file.take(source.length).read_to_end(&mut bytes).map_err(internal)?;
-            let parsed = build(plan)?.parse(&Source {
+            read(&Source {
                 bytes: &bytes,
                 file_name: Some(&source.file_name),
                 media_type: source.media_type.as_deref(),
                 deadline: Some(Deadline::after(Clock::Wall, limits.soft())),
-            })?;
-            Extracted::new(&parsed, &spool)
+            })
         });
         reading.await?
     }
 
-    async fn in_worker(
+    /// Has a worker do its work on a file.
+    async fn in_worker<T, F: Future<Output = Result<T>> + Send>(
         self: Arc<Self>,
         plan: serde_json::Value,
         source: FileSource,
         limits: Limits,
-    ) -> Result<Extracted> {
+        work: impl FnOnce(IdleWorker, FileRequest, File) -> F + Send,
+    ) -> Result<T> {
         let worker = match self.take_idle_worker() {
             Some(worker) => worker,
             None => self.start_worker()?,
         };
         let FileSource { file_name, media_type, file, length } = source;
         let command = self.command()?;
-        let request = ExtractionRequest { command, plan, file_name, media_type, length, limits };
-        let extracted = worker.extract(request, file).await;
+        let request = FileRequest { command, plan, file_name, media_type, length, limits };
+        let result = work(worker, request, file).await;
         self.refill_idle_workers();
-        extracted
+        result
     }
 
     fn start_worker(&self) -> Result<IdleWorker> {

@@ -14,13 +14,14 @@ use crate::{
     Confinement, Error, ErrorKind, Limits, OcrProcess, OpenedOcr, ProgramFiles, Result,
     confine::{close_inherited_files, exit_with_parent, set_limits},
     error::{OPERATION, internal},
-    message::{ExtractionRequest, OutputSummary, Report, WorkerCommand, WorkerError, WorkerRequest},
+    message::{FileRequest, OutputSummary, Report, WorkerCommand, WorkerError, WorkerRequest},
     ocr::{OcrRequest, serve},
     seal::{Access, seal},
+    viewer::FileViewer,
 };
 
 /// The maximum length of the request line.
-const MAX_REQUEST_BYTES: u64 = 1024 * 1024;
+const MAX_REQUEST_BYTES: u64 = 4 * 1024 * 1024;
 
 /// What the processes of a sandbox run.
 pub trait WorkerProgram {
@@ -30,6 +31,20 @@ pub trait WorkerProgram {
     /// # Errors
     /// If the parser cannot be opened.
     fn open_parser(&self, request: &ParserRequest) -> lkr_parsers::Result<Box<dyn Parser>>;
+
+    /// Opens the viewer for a plan, with all libraries that it needs: afterwards it can open no file. The file has not been
+    /// read yet.
+    ///
+    /// # Errors
+    /// If the viewer cannot be opened, or the program has none.
+    fn open_viewer(&self, plan: &Value) -> lkr_parsers::Result<Box<dyn FileViewer>> {
+        let _ = plan;
+        Err(lkr_parsers::Error::new(
+            lkr_parsers::ErrorKind::Internal,
+            "open viewer",
+            "the program has no viewer",
+        ))
+    }
 
     /// The files that OCR needs. It is opened when nothing else can be reached.
     fn ocr_files(&self, plan: &Value) -> ProgramFiles {
@@ -82,6 +97,7 @@ pub fn run_worker(program: &impl WorkerProgram) -> ExitCode {
         Ok(WorkerRequest::Extract(request)) => {
             extract(program, request, input, output).map(Report::Extracted)
         }
+        Ok(WorkerRequest::View(request)) => view(program, request, input, output).map(Report::Viewed),
         Ok(WorkerRequest::Confine) => Ok(Report::Confined(confine(&Limits::default(), Access::Nothing))),
         Ok(WorkerRequest::Ocr(request)) => {
             let OcrRequest { plan, limits } = request;
@@ -129,11 +145,11 @@ fn confine(limits: &Limits, access: Access<'_>) -> Confinement {
 
 fn extract(
     program: &impl WorkerProgram,
-    request: ExtractionRequest,
+    request: FileRequest,
     input: impl Read,
     mut output: impl Write,
 ) -> Result<OutputSummary> {
-    let ExtractionRequest { command, plan, file_name, media_type, length, limits } = request;
+    let FileRequest { command, plan, file_name, media_type, length, limits } = request;
     let deadline = Deadline::after(Clock::Processor, limits.soft());
     let request = ParserRequest { plan, file_name, command, limits };
     let parser = program.open_parser(&request);
@@ -153,6 +169,30 @@ fn extract(
     output.write_all(&blocks).map_err(internal)?;
     output.flush().map_err(internal)?;
     Ok(OutputSummary::new(&parsed.text, &blocks, parsed.warnings))
+}
+
+/// Writes the view of a file, and returns its length.
+fn view(
+    program: &impl WorkerProgram,
+    request: FileRequest,
+    input: impl Read,
+    mut output: impl Write,
+) -> Result<u64> {
+    let FileRequest { plan, file_name, media_type, length, limits, .. } = request;
+    let deadline = Deadline::after(Clock::Processor, limits.soft());
+    let viewer = program.open_viewer(&plan);
+    confine(&limits, Access::Nothing);
+    let viewer = viewer?;
+    let bytes = read_file(input, length)?;
+    let source = Source {
+        bytes: &bytes,
+        file_name: Some(&file_name),
+        media_type: media_type.as_deref(),
+        deadline: Some(deadline),
+    };
+    let view = viewer.view(&source)?;
+    output.write_all(&view).and_then(|()| output.flush()).map_err(internal)?;
+    Ok(view.len() as u64)
 }
 
 fn read_file(input: impl Read, length: u64) -> Result<Vec<u8>> {

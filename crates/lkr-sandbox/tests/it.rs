@@ -10,8 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use lkr_parsers::{Parser, Source};
 use lkr_sandbox::{
-    ErrorKind, Extracted, FileSource, Layer, Limits, Result, Sandbox, SandboxMode, SandboxOptions,
+    ErrorKind, Extracted, FileSource, FileViewer, Layer, Limits, ReaderFactory, Result, Sandbox, SandboxMode,
+    SandboxOptions,
 };
 use serde_json::{Value, json};
 
@@ -157,6 +159,25 @@ async fn worker_has_no_network_and_inherits_no_secrets() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
+async fn worker_views_files_under_the_limits_of_a_parser() {
+    let view = async |text: &str| {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let source =
+            FileSource { file_name: "a.txt".into(), media_type: None, file, length: text.len() as u64 };
+        let view = TestSandbox::new(2, 8).sandbox.view_for("", json!("plan"), source, limits()).await;
+        view.map_err(|error| error.kind())
+    };
+    assert!(view("connect").await.is_ok_and(|warning| !warning.is_empty()));
+    assert_eq!(view("refuse").await, Err(ErrorKind::Encrypted));
+    for (text, kind) in
+        [("panic", ErrorKind::Crash), ("spin", ErrorKind::Limit), ("allocate", ErrorKind::Limit)]
+    {
+        assert_eq!(view(text).await, Err(kind), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn worker_inherits_no_open_files() {
     let file = tempfile::tempfile().unwrap();
     rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
@@ -245,15 +266,37 @@ async fn files_beyond_the_queue_are_refused_until_a_caller_is_dropped() {
     sandbox.read("words").await.unwrap();
 }
 
+/// Parses Markdown, and views the length of a file.
+#[derive(Debug)]
+struct Readers;
+
+impl ReaderFactory for Readers {
+    fn parser(&self, _: Value) -> lkr_parsers::Result<Box<dyn Parser>> {
+        Ok(Box::new(lkr_parsers::Markdown))
+    }
+
+    fn viewer(&self, _: Value) -> lkr_parsers::Result<Box<dyn FileViewer>> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl FileViewer for Readers {
+    fn view(&self, source: &Source<'_>) -> lkr_parsers::Result<Vec<u8>> {
+        Ok(source.bytes.len().to_string().into_bytes())
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn in_process_mode_extracts_text() {
+async fn in_process_mode_extracts_text_and_views_files() {
     let spool = tempfile::tempdir().unwrap();
-    let mode = SandboxMode::InProcess(Arc::new(|_| Ok(Box::new(lkr_parsers::Markdown))));
+    let mode = SandboxMode::InProcess(Arc::new(Readers));
     let sandbox = Sandbox::new(SandboxOptions::new(mode, spool.path().into())).unwrap();
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(b"# One\n\nTwo.").unwrap();
     let source = FileSource { file_name: "a.md".into(), media_type: None, file, length: 11 };
+    let again = source.try_clone().unwrap();
     let parsed = sandbox.extract(Value::Null, source, limits()).await.unwrap().read().unwrap();
+    assert_eq!(sandbox.view_for("", Value::Null, again, limits()).await.unwrap(), b"11");
     assert_eq!((parsed.text.as_str(), parsed.blocks.len()), ("# One\n\nTwo.", 2));
 }
 

@@ -9,7 +9,7 @@ use std::{process::ExitCode, time::Duration};
 
 use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Error, ErrorKind, Ocr, PageImage, Parser, Source};
-use lkr_sandbox::{OcrProcess, OpenedOcr, ParserRequest, ProgramFiles, WorkerProgram};
+use lkr_sandbox::{FileViewer, OcrProcess, OpenedOcr, ParserRequest, ProgramFiles, WorkerProgram};
 use serde_json::Value;
 
 fn main() -> ExitCode {
@@ -28,6 +28,10 @@ impl WorkerProgram for Faulty {
             _ => None,
         };
         Ok(Box::new(FaultyParser { ocr }))
+    }
+
+    fn open_viewer(&self, _: &Value) -> lkr_parsers::Result<Box<dyn FileViewer>> {
+        Ok(Box::new(FaultyParser { ocr: None }))
     }
 
     fn ocr_files(&self, _: &Value) -> ProgramFiles {
@@ -51,6 +55,13 @@ impl FaultyParser {
         let image = PageImage { width, height: 1, grey: pixels.as_bytes(), dpi: 200 };
         let deadline = std::time::Instant::now() + Duration::from_secs(600);
         self.ocr.as_ref().map_or(Ok(String::new()), |ocr| ocr.read(&image, deadline))
+    }
+}
+
+/// Views the warnings of the parser.
+impl FileViewer for FaultyParser {
+    fn view(&self, source: &Source<'_>) -> lkr_parsers::Result<Vec<u8>> {
+        Ok(self.parse(source)?.warnings.join("\n").into_bytes())
     }
 }
 

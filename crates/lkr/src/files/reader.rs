@@ -6,9 +6,12 @@ use std::{
 };
 
 use lkr_parsers::{Format, Parser};
-use lkr_sandbox::{Extracted, FileSource, Limits, Sandbox, SandboxMode, SandboxOptions};
+use lkr_sandbox::{
+    Extracted, FileSource, FileViewer, Limits, ReaderFactory, Sandbox, SandboxMode, SandboxOptions,
+};
 
 use super::{
+    pages::PageViewer,
     plugins::{FilePlugins, FileTools, PluginParser},
     worker::{ParserPlan, plan_error},
 };
@@ -45,7 +48,7 @@ impl FileReader {
     /// # Errors
     /// `Internal` outside of a tokio runtime, or if the folder cannot be created.
     pub fn in_process(spool: PathBuf, tools: FileTools) -> Result<Self> {
-        Self::with(SandboxMode::InProcess(Arc::new(build_parser)), spool, tools)
+        Self::with(SandboxMode::InProcess(Arc::new(PluginReaders)), spool, tools)
     }
 
     fn with(mode: SandboxMode, spool: PathBuf, tools: FileTools) -> Result<Self> {
@@ -57,6 +60,14 @@ impl FileReader {
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    pub(super) const fn current_limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub(super) const fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
     }
 
     /// The external tools of this reader.
@@ -122,7 +133,16 @@ impl FileReader {
     }
 }
 
-fn build_parser(plan: serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>> {
-    let ParserPlan { plugins, tools } = serde_json::from_value(plan).map_err(plan_error)?;
-    Ok(Box::new(PluginParser { plugins, tools, ocr_time: OCR_TIME }))
+/// Builds the parsers and viewers of plugins in this process.
+struct PluginReaders;
+
+impl ReaderFactory for PluginReaders {
+    fn parser(&self, plan: serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>> {
+        let ParserPlan { plugins, tools } = serde_json::from_value(plan).map_err(plan_error)?;
+        Ok(Box::new(PluginParser { plugins, tools, ocr_time: OCR_TIME }))
+    }
+
+    fn viewer(&self, plan: serde_json::Value) -> lkr_parsers::Result<Box<dyn FileViewer>> {
+        Ok(Box::new(PageViewer::open(plan)?))
+    }
 }

@@ -5,11 +5,12 @@ use std::{process::ExitCode, sync::Arc};
 use lkr_domain::Parsed;
 use lkr_ocr_tesseract::Tesseract;
 use lkr_parsers::{Error, ErrorKind, Format, Parser, Result, Source, format_of};
-use lkr_sandbox::{OpenedOcr, ParserRequest, ProgramFiles, WorkerProgram};
+use lkr_sandbox::{FileViewer, OpenedOcr, ParserRequest, ProgramFiles, WorkerProgram};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
+    pages::PageViewer,
     plugins::{FilePlugins, FileTools, OptionalOcr, PluginParser, ocr},
     reader::OCR_TIME,
 };
@@ -77,6 +78,10 @@ impl WorkerProgram for FileWorker {
         let opened =
             parser.open(format, || if parser.plugins.uses_ocr() { start_ocr(request) } else { Ok(None) })?;
         Ok(Box::new(opened))
+    }
+
+    fn open_viewer(&self, plan: &Value) -> Result<Box<dyn FileViewer>> {
+        Ok(Box::new(PageViewer::open(plan.clone())?))
     }
 
     fn ocr_files(&self, value: &Value) -> ProgramFiles {

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use lkr::files::{Extracted, FilePlugins, FileReader, FileSource, FileTools};
+use lkr::files::{Extracted, FileErrorKind, FilePlugins, FileReader, FileSource, FileTools, Limits, Passage};
 use lkr_test_support::{note_skip, real_data};
 
 /// How many files of each kind are read.
@@ -64,6 +64,56 @@ async fn workers_read_files_with_pdfium() {
     let tools = FileTools { pdfium: Some(pdfium), ..FileTools::default() };
     let plugins = FilePlugins { pdf: "pdfium".to_owned(), ..FilePlugins::default() };
     assert!(compare("pdf", tools, &plugins).await > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_show_pages_as_this_process_does() {
+    let pdfium = env::var_os("LKR_PDFIUM_LIBRARY").map(PathBuf::from);
+    let (Some(pdfium), Some(folder)) = (pdfium, real_data("data/files/pdf")) else {
+        return note_skip("LKR_PDFIUM_LIBRARY is not set, or the files are absent");
+    };
+    let tools = FileTools { pdfium: Some(pdfium), ..FileTools::default() };
+    let spool = tempfile::tempdir().unwrap();
+    let readers = readers(spool.path(), &tools);
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let mut shown = 0;
+    for path in paths.iter().take(FILES) {
+        let source = || {
+            let file = fs::File::open(path).unwrap();
+            let length = file.metadata().unwrap().len();
+            FileSource { file_name: "a.pdf".to_owned(), media_type: None, file, length }
+        };
+        let passages = || vec![Passage { start: 7, text: "the of and".to_owned() }];
+        let show = async |reader: &FileReader| {
+            let image = reader.page_image("", source(), 1, 600).await.map_err(|error| error.reason());
+            let placed =
+                reader.page_places("", source(), 1, passages()).await.map_err(|error| error.reason());
+            (image, placed)
+        };
+        let (in_worker, here) = (show(&readers[0]).await, show(&readers[1]).await);
+        assert_eq!(in_worker, here, "{}", path.display());
+        shown += usize::from(here.0.is_ok());
+    }
+    assert!(shown > FILES / 2, "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_beyond_the_limits_is_refused() {
+    let Some(pdfium) = env::var_os("LKR_PDFIUM_LIBRARY").map(PathBuf::from) else {
+        return note_skip("LKR_PDFIUM_LIBRARY is not set");
+    };
+    let tools = FileTools { pdfium: Some(pdfium), ..FileTools::default() };
+    let spool = tempfile::tempdir().unwrap();
+    let [in_workers, _] = readers(spool.path(), &tools);
+    let mut file = tempfile::tempfile().unwrap();
+    std::io::Write::write_all(&mut file, b"%PDF-1.4\n%%EOF\n").unwrap();
+    let source = FileSource { file_name: "a.pdf".to_owned(), media_type: None, file, length: 15 };
+    let error = in_workers.page_image("", source.try_clone().unwrap(), 1, 600).await.unwrap_err();
+    assert_eq!(lkr::files::refusal(&error), Some(FileErrorKind::Damaged), "{error}");
+    let limits = Limits { resident: 1024 * 1024, ..Limits::default() };
+    let error = in_workers.limits(limits).page_image("", source, 1, 600).await.unwrap_err();
+    assert_eq!(lkr::files::refusal(&error), Some(FileErrorKind::Limit), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
