@@ -37,7 +37,7 @@ pub(crate) use access::{
 };
 pub(crate) use admission::{OwnedDocument, caller_with, check_credential};
 pub(crate) use caller::{Caller, in_spaces};
-pub(crate) use client_quota::{ClientQuota, QuotaLimits, QuotaShare};
+pub(crate) use client_quota::{Client, ClientQuota, QuotaLimits, QuotaShare};
 pub(crate) use connection::Connection;
 pub(crate) use context::{RequestContext, unknown_document, unknown_task};
 pub(crate) use cors::{cors, refused_preflights};

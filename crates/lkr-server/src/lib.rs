@@ -18,6 +18,7 @@ mod metrics;
 mod model_test;
 mod open;
 mod openapi;
+mod page_cache;
 mod plugins;
 mod private_file;
 mod program;

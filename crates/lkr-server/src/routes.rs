@@ -9,6 +9,7 @@ mod bulk_delete;
 mod console;
 mod dify;
 mod docs;
+mod document_pages;
 mod documents;
 mod eval;
 mod files;
@@ -54,6 +55,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         files::endpoints(),
         submissions::endpoints(),
         documents::endpoints(),
+        document_pages::endpoints(),
         search::endpoints(),
         mcp::endpoints(),
         openai::endpoints(),

@@ -27,6 +27,7 @@ use crate::{
     error::{ApiError, ErrorCode},
     http::{self, BODY_LIMITS, ClientQuota, InFlight, QuotaLimits, ResponseMemory, Rights, in_spaces},
     metrics::Metrics,
+    page_cache::PageCache,
     task_feed::TaskFeed,
     task_watch::TaskWatch,
 };
@@ -38,6 +39,10 @@ const RESPONSE_MEMORY_BYTES: u32 = 256 * 1024 * 1024;
 /// docs/studies.md#limits-by-client.
 const WATCHER_LIMITS: QuotaLimits =
     QuotaLimits { accounts: 1_000, per_account: 100, anonymous: 500, per_address: 50 };
+
+/// The most pages that are shown at once. Each holds a copy of its file. Chosen, not measured: a browser sends six requests
+/// at once.
+const PAGE_LIMITS: QuotaLimits = QuotaLimits { accounts: 32, per_account: 8, anonymous: 16, per_address: 8 };
 
 /// The libraries behind the service.
 #[derive(Debug, Clone)]
@@ -116,6 +121,9 @@ pub struct AppState {
     pub(crate) in_flight: InFlight,
     /// The streams of task events.
     pub(crate) watcher_quota: Arc<ClientQuota>,
+    /// The pages that are being shown.
+    pub(crate) page_quota: Arc<ClientQuota>,
+    pub(crate) page_cache: PageCache,
     pub(crate) task_feed: TaskFeed,
     services: OnceLock<Services>,
     stopping: AtomicBool,
@@ -132,6 +140,8 @@ impl AppState {
             response_memory: ResponseMemory::new(RESPONSE_MEMORY_BYTES),
             in_flight: InFlight::default(),
             watcher_quota: ClientQuota::new(WATCHER_LIMITS),
+            page_quota: ClientQuota::new(PAGE_LIMITS),
+            page_cache: PageCache::default(),
             task_feed: TaskFeed::default(),
             services: OnceLock::new(),
             stopping: AtomicBool::new(false),

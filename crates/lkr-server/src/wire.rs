@@ -9,6 +9,7 @@ pub(crate) mod context;
 pub(crate) mod dify;
 pub(crate) mod document_change;
 pub(crate) mod document_input;
+pub(crate) mod document_pages;
 pub(crate) mod documents;
 pub(crate) mod eval;
 pub(crate) mod explain;

@@ -1,6 +1,6 @@
 //! Query parameters, parsed strictly: no duplicates, no unknown names, valid UTF-8.
 
-use std::{fmt::Display, str::FromStr};
+use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 
 use lkr::SpaceName;
 use percent_encoding::percent_decode;
@@ -54,6 +54,16 @@ impl QueryParams {
         parse(&text).map(Some).ok_or_else(wrong)
     }
 
+    /// Takes a whole number; `expected` describes the range.
+    pub(crate) fn number(
+        &mut self,
+        name: &str,
+        expected: &str,
+        range: RangeInclusive<u32>,
+    ) -> Result<Option<u32>, ApiError> {
+        self.parsed(name, expected, |text| parse_digits(text).filter(|number| range.contains(number)))
+    }
+
     /// Takes the space that the request is about, as a list of one name.
     pub(crate) fn space(&mut self) -> Result<Option<Vec<SpaceName>>, ApiError> {
         let Some(name) = self.text("space") else { return Ok(None) };
@@ -62,8 +72,7 @@ impl QueryParams {
 
     /// Takes the page size.
     pub(crate) fn limit(&mut self) -> Result<u32, ApiError> {
-        let parse = |text: &str| parse_digits(text).filter(|limit| (1..=MAX_LIMIT).contains(limit));
-        let limit = self.parsed("limit", "a whole number from 1 to 100", parse)?;
+        let limit = self.number("limit", "a whole number from 1 to 100", 1..=MAX_LIMIT)?;
         Ok(limit.unwrap_or(DEFAULT_LIMIT))
     }
 

@@ -1,5 +1,7 @@
 //! The documented parameters of a route.
 
+use std::ops::RangeInclusive;
+
 use serde_json::json;
 use utoipa::{
     ToSchema,
@@ -25,6 +27,7 @@ type PathParameter = (&'static str, &'static str, &'static str, &'static str);
 
 const PATH_PARAMETERS: [PathParameter; 8] = [
     ("doc_id", ID, "The id of the document.", EXAMPLE_ID),
+    ("n", "", "The number of the page, from 1.", "1"),
     ("task_id", ID, "The id of the task.", EXAMPLE_ID),
     ("id", ID, "The id that the listing shows.", EXAMPLE_ID),
     ("username", USERNAME, "The name of the account, case-insensitive.", "ada"),
@@ -142,13 +145,33 @@ impl OperationDoc {
 
     /// The optional query parameter `limit`.
     pub(crate) fn query_limit(self) -> Self {
-        let limit = ObjectBuilder::new()
+        self.query_number("limit", "The most items that the page may have.", 1..=100, 20)
+    }
+
+    /// An optional query parameter that is a whole number.
+    pub(crate) fn query_number(
+        self,
+        name: &str,
+        description: &str,
+        range: RangeInclusive<u32>,
+        default: u32,
+    ) -> Self {
+        let number = ObjectBuilder::new()
             .schema_type(Type::Integer)
-            .minimum(Some(1))
-            .maximum(Some(100))
-            .default(Some(json!(20)))
+            .minimum(Some(*range.start()))
+            .maximum(Some(*range.end()))
+            .default(Some(json!(default)))
             .build();
-        self.parameter(optional(ParameterIn::Query, "limit", "The most items that the page may have.", limit))
+        self.parameter(optional(ParameterIn::Query, name, description, number))
+    }
+
+    /// A required query parameter that is a position in a text.
+    pub(crate) fn query_position(self, name: &str, description: &str) -> Self {
+        let position =
+            ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(u32::MAX));
+        let mut parameter = optional(ParameterIn::Query, name, description, position.build());
+        parameter.required = Required::True;
+        self.parameter(parameter)
     }
 
     fn parameter(mut self, parameter: Parameter) -> Self {

@@ -1,7 +1,7 @@
 //! Listing, reading, changing and deleting documents.
 
 use actix_web::http::Method;
-use lkr::{ListFilter, Scope, SpaceName};
+use lkr::{Document, ListFilter, Original, Scope, SpaceName, files::Format};
 use lkr_auth::{AuditAction, AuditLog};
 use lkr_spaces::Spaces;
 use serde_json::{Map, json};
@@ -125,7 +125,15 @@ async fn get(reader: Reader, cx: RequestContext) -> HandlerResult {
     let detail = kb.detail_in(&scope, document.doc_id).await.for_read()?.ok_or_else(unknown_document)?;
     // If the file store is unavailable, the file counts as unavailable.
     let available = matches!(kb.original(&detail.document).await, Ok(Some(_)));
-    ApiResponse::ok(&DocumentDetail::new(detail, available))
+    let page_images = available && has_page_images(&cx, &detail.document)?;
+    ApiResponse::ok(&DocumentDetail::new(detail, available, page_images))
+}
+
+/// Whether the pages of a document's original can be shown as images.
+fn has_page_images(cx: &RequestContext, document: &Document) -> Result<bool, ApiError> {
+    let is_pdf = |original: &Original| Format::from_file_name(&original.file_name) == Some(Format::Pdf);
+    let page_reader = cx.services()?.files.tools().page_reader();
+    Ok(page_reader.is_some() && document.original.as_ref().is_some_and(is_pdf))
 }
 
 async fn chunks(reader: Reader, cx: RequestContext) -> HandlerResult {

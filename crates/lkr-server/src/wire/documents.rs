@@ -158,6 +158,11 @@ pub(crate) struct DocumentDetail {
     /// The stored original; null if there is none.
     #[schema(required)]
     file: Option<FileInfo>,
+    /// The last page with text; null if the document has no pages.
+    #[schema(required)]
+    pages: Option<u32>,
+    /// Whether the pages can be shown as images.
+    page_images: bool,
 }
 
 /// A stored original.
@@ -174,10 +179,15 @@ pub(crate) struct FileInfo {
 }
 
 impl DocumentDetail {
-    /// A document with its nodes. `available` is whether its original can be read.
-    pub(crate) fn new(DocumentWithNodes { document, l2, l3 }: DocumentWithNodes, available: bool) -> Self {
+    /// A document with its nodes. `available` is whether its original can be read, and `page_images` whether its pages can
+    /// be shown.
+    pub(crate) fn new(detail: DocumentWithNodes, available: bool, page_images: bool) -> Self {
+        let DocumentWithNodes { document, l2, l3 } = detail;
         let doc_id = document.doc_id;
+        let last_page = |node: &NodeRecord<Node>| node.value.pages.map(|pages| pages.end);
         Self {
+            pages: l2.iter().chain(&l3).filter_map(last_page).max(),
+            page_images,
             l2: l2.into_iter().map(|node| NodeItem::new(doc_id, "l2", node)).collect(),
             l3: l3.into_iter().map(|node| NodeItem::new(doc_id, "l3", node)).collect(),
             chunk_count: document.counts.chunks,

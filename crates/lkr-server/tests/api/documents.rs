@@ -73,7 +73,7 @@ async fn document_is_accepted_ingested_read_and_deleted() {
     let doc_id = task["doc_id"].as_str().unwrap();
     let path = format!("/api/v1/documents/{doc_id}");
     let detail = api.get(&path).await.data();
-    assert_eq!(keys(&detail), ["chunk_count", "file", "l1", "l2", "l3"]);
+    assert_eq!(keys(&detail), ["chunk_count", "file", "l1", "l2", "l3", "page_images", "pages"]);
     assert_eq!(
         keys(&detail["l1"]),
         [

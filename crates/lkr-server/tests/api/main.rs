@@ -9,6 +9,7 @@ mod context;
 mod cookies;
 mod cors;
 mod dify;
+mod document_pages;
 mod documents;
 mod envelope;
 mod eval;

@@ -72,6 +72,8 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("DELETE", "/api/v1/documents/{doc_id}", Access::Owner),
     ("GET", "/api/v1/documents/{doc_id}/chunks", Access::Reader),
     ("GET", "/api/v1/documents/{doc_id}/text", Access::Reader),
+    ("GET", "/api/v1/documents/{doc_id}/pages/{n}", Access::Reader),
+    ("GET", "/api/v1/documents/{doc_id}/pages/{n}/boxes", Access::Reader),
     ("POST", "/api/v1/search", Access::Reader),
     ("POST", "/api/v1/search/stream", Access::Reader),
     ("POST", "/api/v1/context", Access::Reader),
@@ -295,6 +297,7 @@ async fn call_endpoint<S: App>(api: &Api<S>, endpoint: &Endpoint, target: &str, 
     let path = path.replace("{username}", "nobody-here").replace("{id}", ID).replace("{space}", space);
     let path = path.replace("{group}", "nobodies").replace("{member}", "user:nobody-here");
     let path = path.replace("{file}", "swagger-ui.css").replace("{asset}", "icon.svg");
+    let path = path.replace("{n}", "1");
     api.call(endpoint.method.clone(), &path, token, None).await
 }
 

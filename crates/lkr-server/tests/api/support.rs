@@ -158,6 +158,8 @@ pub(crate) struct TestOptions {
     pub(crate) slow_search: Option<Duration>,
     /// The lifetime of sessions; twelve hours unless given.
     pub(crate) session_ttl: Option<Duration>,
+    /// The tools of parsers; none unless given.
+    pub(crate) tools: FileTools,
 }
 
 /// The stores of the application under test.
@@ -241,7 +243,7 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
     };
     spaces.ensure_default().await.unwrap();
     deletions.follow(auth.clone(), spaces.clone());
-    let tools = FileTools::default();
+    let tools = options.tools.clone();
     let policy = Policy::any();
     let (key, check) = (SealingKey::generate(), address_check(policy.clone()));
     let settings =
