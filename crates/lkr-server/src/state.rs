@@ -96,7 +96,7 @@ pub struct AppOptions {
     pub initial_password_file: Option<PathBuf>,
     /// Whether anybody may register an account.
     pub register_enabled: bool,
-    /// Proxies whose X-Forwarded-For is trusted.
+    /// Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// The origins of pages that browsers may send requests from.
     pub cors_origins: Vec<String>,

@@ -47,7 +47,7 @@ pub struct Config {
     pub second_round: bool,
     /// The only hosts that outgoing requests may reach; any host by default.
     pub outgoing_hosts: Option<Vec<String>>,
-    /// Proxies whose X-Forwarded-For is trusted.
+    /// Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// Origins that browsers may send requests from.
     pub cors_origins: Vec<String>,

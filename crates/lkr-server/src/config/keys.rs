@@ -163,7 +163,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         Plain,
         v::proxies,
         |c| Some(v::networks(&c.trusted_proxies)),
-        "Proxies whose X-Forwarded-For is trusted: addresses or networks (CIDR)"
+        "Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted: addresses or networks (CIDR)"
     ),
     key!(
         cors_origins,

@@ -21,7 +21,7 @@ use crate::{
     },
     openapi::{OperationDoc, ResponseShape},
     state::AppState,
-    task_feed::{self, TaskBatch, TaskFeed},
+    task_feed::{self, TaskBatch, TaskEvent, TaskFeed},
 };
 
 /// How often a stream without events looks whether a keep-alive is due.
@@ -62,7 +62,7 @@ async fn watch_all(reader: Reader, cx: RequestContext) -> HandlerResult {
     let watcher = Watcher { _share: share, state, changes, unfinished: Unfinished::first(&cx).await? };
     let subject = scope.clone().map_or(StreamSubject::Service, StreamSubject::Spaces);
     let mut events = Events { scope, last_sent: None };
-    let render = move |batch, rights: &Rights| events.render(batch, rights).map(Ok);
+    let render = move |batch: TaskBatch, rights: &Rights| events.render(&batch, rights).map(Ok);
     Ok(sse_response(rendered_while_permitted(cx, subject, watcher.batches(), render)))
 }
 
@@ -133,7 +133,7 @@ struct Events {
 
 impl Events {
     /// The events of the tasks that the caller may read, or a keep-alive when one is due.
-    fn render(&mut self, batch: TaskBatch, rights: &Rights) -> Option<Bytes> {
+    fn render(&mut self, batch: &[TaskEvent], rights: &Rights) -> Option<Bytes> {
         let is_named = |space: Option<&lkr::SpaceName>| {
             self.scope.as_ref().is_none_or(|scope| space.is_some_and(|space| scope.contains(space)))
         };

@@ -57,7 +57,7 @@ impl Watched {
             if let Some(event) = self.events.pop_front() {
                 return Some(event);
             }
-            let part = timeout(PATIENCE, self.stream.next()).await.expect("an event or the end in time")?;
+            let part = timeout(PATIENCE, self.stream.next()).await.unwrap()?;
             let text = String::from_utf8(part.unwrap().to_vec()).unwrap();
             let events = text.split_terminator("\n\n").filter(|event| *event != ":");
             let task = |event: &str| {

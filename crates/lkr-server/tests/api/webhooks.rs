@@ -200,7 +200,7 @@ async fn delivery_in<S: App>(api: &Api<S>, path: &str, admin: &str, state: &str,
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("the delivery gets there")
+    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap()
 }
 
 #[actix_web::test]
