@@ -25,7 +25,7 @@ const EXAMPLE_ID: &str = "0199f0c2a4b87d3e9a51c6f7e8d90b1a";
 /// A parameter in paths: its name, its pattern, its description and an example.
 type PathParameter = (&'static str, &'static str, &'static str, &'static str);
 
-const PATH_PARAMETERS: [PathParameter; 8] = [
+const PATH_PARAMETERS: [PathParameter; 9] = [
     ("doc_id", ID, "The id of the document.", EXAMPLE_ID),
     ("n", "", "The number of the page, from 1.", "1"),
     ("task_id", ID, "The id of the task.", EXAMPLE_ID),

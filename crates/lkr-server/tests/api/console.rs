@@ -56,7 +56,10 @@ async fn unknown_path_is_a_page_for_browsers_and_a_refusal_for_programs() {
     };
     let browser = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8";
     let found = get("/no-such-page", browser).await;
-    assert_eq!((found.status.as_u16(), found.header("content-type")), (404, Some("text/html; charset=utf-8")));
+    assert_eq!(
+        (found.status.as_u16(), found.header("content-type")),
+        (404, Some("text/html; charset=utf-8"))
+    );
     get("/no-such-page", "*/*").await.expect_error(1004, 404);
     get("/api/v1/no-such-route", browser).await.expect_error(1004, 404);
     get("/console/no-such-file.js", browser).await.expect_error(1004, 404);
