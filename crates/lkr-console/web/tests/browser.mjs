@@ -37,6 +37,8 @@ export async function visit(t, { width = WIDTHS.desktop, theme = "light", langua
     { name: "lkr_theme", value: theme, url: BASE },
     { name: "lkr_language", value: language, url: BASE },
   ]);
+  // Other tests may share the machine.
+  context.setDefaultTimeout(90_000);
   const page = await context.newPage();
   const faults = [];
   page.on("pageerror", (error) => faults.push(`uncaught: ${error.message}`));

@@ -51,7 +51,7 @@ test("a newcomer signs in, adds files, and gets a cited answer", async (t) => {
   await rows.filter({ hasText: "tides-again.md" }).getByRole("link", { name: "the earlier document" }).waitFor();
   if (PDF) {
     await page.locator("input[type=file]").first().setInputFiles(PDF);
-    await rows.filter({ hasText: PDF.split("/").at(-1) }).getByText("Done").waitFor({ timeout: 60_000 });
+    await rows.filter({ hasText: PDF.split("/").at(-1) }).getByText("Done").waitFor();
   }
 
   await page.getByRole("link", { name: "Search", exact: true }).click();
@@ -89,9 +89,29 @@ test("a newcomer signs in, adds files, and gets a cited answer", async (t) => {
   await page.locator(".passage-mark").first().waitFor();
   await checkAccessibility(page, "a document at a passage");
 
+  if (PDF) await readPdf(page);
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("link", { name: "Sign in" }).waitFor();
 });
+
+/** A citation from a PDF file leads to the page itself, with the passage marked. */
+async function readPdf(page) {
+  await page.goto(`${BASE}/?q=introduction`);
+  const result = page.locator(".result").filter({ hasText: PDF.split("/").at(-1) }).first();
+  await result.getByText(/^p\. \d+$/).waitFor();
+  await result.locator("h2 a").click();
+  await settled(page);
+  const image = page.locator(".page-image img");
+  await image.waitFor();
+  await page.waitForFunction(() => document.querySelector(".page-image img")?.naturalWidth > 0);
+  const [box, frame] = [page.locator(".page-box").first(), page.locator(".page-image")];
+  await box.waitFor();
+  const [inner, outer] = [await box.boundingBox(), await frame.boundingBox()];
+  assert.ok(inner.x >= outer.x && inner.x + inner.width <= outer.x + outer.width + 1, "the mark is on the page");
+  await checkAccessibility(page, "a page of a PDF file");
+  await page.getByRole("tab", { name: "Text" }).click();
+  await page.locator(".passage-mark").first().waitFor();
+}
 
 const TIDES = `# Tides
 
