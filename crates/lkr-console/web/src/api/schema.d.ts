@@ -224,6 +224,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/documents/tasks/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["watch_tasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/documents/tasks/{task_id}": {
         parameters: {
             query?: never;
@@ -752,6 +768,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -978,6 +1010,27 @@ export interface components {
         DeletedWebhook: {
             deleted: boolean;
             id: components["schemas"]["Id"];
+        };
+        DeliveryItem: {
+            /** Format: date-time */
+            at: string;
+            /** Format: date-time */
+            attempted_at: string | null;
+            /** Format: int32 */
+            attempts: number;
+            delivery_id: components["schemas"]["Id"];
+            doc_id: components["schemas"]["Id"] | null;
+            error: string | null;
+            event: components["schemas"]["EventInput"];
+            /** Format: date-time */
+            next_attempt_at: string | null;
+            state: string;
+            /** Format: int32 */
+            status: number | null;
+            task_id: components["schemas"]["Id"] | null;
+        };
+        DeliveryList: {
+            items: components["schemas"]["DeliveryItem"][];
         };
         Dependencies: {
             blobs: components["schemas"]["HealthStatus"];
@@ -1232,12 +1285,19 @@ export interface components {
             next_offset: string | null;
         };
         KnowledgeStats: {
+            added_by_day?: {
+                [key: string]: number;
+            };
+            added_by_month?: {
+                [key: string]: number;
+            };
             categories: {
                 [key: string]: number;
             };
             collections: components["schemas"]["ByLayer"];
             /** Format: int64 */
             documents_total: number;
+            sizes?: components["schemas"]["SizeItem"][];
             /** Format: int64 */
             uncategorized_count: number;
         };
@@ -1677,6 +1737,12 @@ export interface components {
         };
         ShownWebhook: components["schemas"]["WebhookItem"] & {
             secret: string | null;
+        };
+        SizeItem: {
+            /** Format: int64 */
+            documents: number;
+            /** Format: int64 */
+            max_chunks: number;
         };
         SpaceChangeInput: {
             description?: string | null;
@@ -2415,6 +2481,28 @@ export interface operations {
             };
         };
     };
+    watch_tasks: {
+        parameters: {
+            query?: {
+                space?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+        };
+    };
     get_task: {
         parameters: {
             query?: never;
@@ -3101,6 +3189,7 @@ export interface operations {
         parameters: {
             query?: {
                 space?: string;
+                histograms?: "true" | "false";
             };
             header?: never;
             path?: never;
@@ -3834,6 +3923,34 @@ export interface operations {
                         /** @enum {integer} */
                         code: 0;
                         data: components["schemas"]["DeletedWebhook"];
+                        message: string;
+                        request_id: string;
+                    };
+                };
+            };
+        };
+    };
+    list_deliveries: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {integer} */
+                        code: 0;
+                        data: components["schemas"]["DeliveryList"];
                         message: string;
                         request_id: string;
                     };

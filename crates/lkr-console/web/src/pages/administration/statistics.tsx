@@ -10,7 +10,7 @@ import { Loaded } from "../../ui/loaded";
 import { Page, Section } from "../../ui/page";
 import { useResource } from "../../use_resource";
 import { categoryCounts, categoryHref, loadSpaces } from "./names";
-import { AddedByDay, Sizes } from "./statistics/growth";
+import { AddedByDay, Months, Sizes } from "./statistics/growth";
 import { Latency } from "./statistics/latency";
 import { useLiveMetrics } from "./statistics/live";
 import { loadReadiness } from "./statistics/readiness";
@@ -45,7 +45,10 @@ interface Stored {
 }
 
 async function loadStored(signal: AbortSignal): Promise<Stored> {
-  const [stats, spaces] = await Promise.all([get("/api/v1/knowledge/stats", { query: { histograms: true }, signal }), loadSpaces(signal)]);
+  const [stats, spaces] = await Promise.all([
+    get("/api/v1/knowledge/stats", { query: { histograms: "true" }, signal }),
+    loadSpaces(signal),
+  ]);
   return { stats, spaces };
 }
 
@@ -59,7 +62,7 @@ function Contents({ stats, spaces }: Stored) {
       <Panel title={t("statistics.layers")} total={t("statistics.documents", { n: stats.documents_total })}>
         <Bars label={t("statistics.layers")} bars={layers} />
       </Panel>
-      <Panel title={t("statistics.by_day")}><AddedByDay stats={stats} /></Panel>
+      <Panel title={t("statistics.by_day")}><AddedByDay stats={stats} /><Months stats={stats} /></Panel>
       <Panel title={t("statistics.by_size")}><Sizes stats={stats} /></Panel>
       <Panel title={t("statistics.by_category")} total={t("statistics.uncategorized", { n: stats.uncategorized_count })}>
         <Bars

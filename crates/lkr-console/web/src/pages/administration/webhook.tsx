@@ -2,8 +2,9 @@
 import { useLocation, useRoute } from "preact-iso/router";
 import { useState } from "preact/hooks";
 import { listAll } from "../../api/all";
-import { del, get, send } from "../../api/client";
+import { del, get, type Data } from "../../api/client";
 import { number, t, tData } from "../../i18n";
+import { taskHref } from "../../routes";
 import { Button } from "../../ui/controls";
 import { Badge, Fact, Facts, Foreign, Time, type BadgeKind } from "../../ui/data";
 import { Confirm } from "../../ui/dialog";
@@ -15,18 +16,7 @@ import { useResource } from "../../use_resource";
 import { FailedPage, MissingPage } from "../errors";
 import { EventBadges, WebhookSpace, type Webhook } from "./webhooks";
 
-/** An attempt to post an event, as the server tells it. */
-interface Delivery {
-  delivery_id: string;
-  event: string;
-  at: string;
-  state?: string | null;
-  attempts?: number | null;
-  /** The status of the receiver's last answer. */
-  status?: number | null;
-  error?: string | null;
-  next_attempt_at?: string | null;
-}
+type Delivery = Data<"/api/v1/webhooks/{id}/deliveries", "get">["items"][number];
 
 export function WebhookPage() {
   const id = useRoute().params["id"] ?? "";
@@ -57,14 +47,14 @@ export function WebhookPage() {
 }
 
 function Deliveries({ id }: { id: string }) {
-  const deliveries = useResource((signal) => loadDeliveries(id, signal), [id]);
+  const deliveries = useResource((signal) => get("/api/v1/webhooks/{id}/deliveries", { path: { id }, signal }), [id]);
   const refresh = (
     <Button icon="retry" isBusy={deliveries.isLoading} onClick={deliveries.reload}>{t("common.refresh")}</Button>
   );
   return (
     <Section title={t("deliveries.title")} actions={refresh}>
       <Loaded resource={deliveries}>
-        {(items) =>
+        {({ items }) =>
           items.length === 0 ? (
             <Empty icon="webhook" title={t("deliveries.empty")}><p>{t("deliveries.empty_text")}</p></Empty>
           ) : (
@@ -76,32 +66,30 @@ function Deliveries({ id }: { id: string }) {
   );
 }
 
-async function loadDeliveries(id: string, signal: AbortSignal): Promise<Delivery[]> {
-  const response = await send("get", "/api/v1/webhooks/{id}/deliveries", { path: { id }, signal });
-  const { data } = (await response.json()) as { data: { items: Delivery[] } };
-  return data.items;
-}
-
 function columns(): Column<Delivery>[] {
   return [
     { label: t("deliveries.at"), kind: "short", cell: ({ at }) => <Time at={at} /> },
-    { label: t("deliveries.event"), kind: "short", cell: ({ event }) => tData("webhook_event", event) },
-    { label: t("deliveries.state"), kind: "short", cell: ({ state }) => state && <State state={state} /> },
+    { label: t("deliveries.event"), kind: "short", cell: (delivery) => <Subject delivery={delivery} /> },
+    { label: t("deliveries.state"), kind: "short", cell: ({ state }) => <State state={state} /> },
     { label: t("deliveries.status"), kind: "number", cell: ({ status }) => status ?? "–" },
-    { label: t("deliveries.attempts"), kind: "number", cell: ({ attempts }) => (attempts == null ? "–" : number(attempts)) },
+    { label: t("deliveries.attempts"), kind: "number", cell: ({ attempts }) => number(attempts) },
     { label: t("deliveries.next"), kind: "short", cell: ({ next_attempt_at: next }) => next && <Time at={next} /> },
     { label: t("deliveries.error"), kind: "long", cell: ({ error }) => error && <Foreign>{error}</Foreign> },
   ];
 }
 
 const STATES: Record<string, BadgeKind> = {
-  pending: "neutral",
+  waiting: "neutral",
   delivered: "ok",
-  retried: "warning",
   expired: "danger",
   dropped: "danger",
-  failed: "danger",
 };
+
+/** The event, with the way to its task. The document of a deletion is gone. */
+function Subject({ delivery: { event, task_id: task } }: { delivery: Delivery }) {
+  const name = tData("webhook_event", event);
+  return task === null ? <>{name}</> : <a href={taskHref(task)}>{name}</a>;
+}
 
 function State({ state }: { state: string }) {
   return <Badge kind={STATES[state] ?? "neutral"}>{tData("delivery_state", state)}</Badge>;

@@ -55,6 +55,7 @@ export const insight = {
   "statistics.by_day": "Documents over time",
   "statistics.added_total": "{n} document added in 90 days|{n} documents added in 90 days",
   "statistics.day": "Day (UTC)",
+  "statistics.by_month": "Documents by month",
   "statistics.by_size": "Documents by size",
   "statistics.chunks": "{n} chunk|{n} chunks",
   "statistics.chunks_range": "{from} to {to} chunks",

@@ -56,6 +56,7 @@ export const insight: Record<keyof typeof english, string> = {
   "statistics.by_day": "文档数随时间变化",
   "statistics.added_total": "90 天内添加了 {n} 个文档",
   "statistics.day": "日期（UTC）",
+  "statistics.by_month": "各月添加的文档",
   "statistics.by_size": "按大小统计的文档",
   "statistics.chunks": "{n} 个文本块",
   "statistics.chunks_range": "{from} 至 {to} 个文本块",

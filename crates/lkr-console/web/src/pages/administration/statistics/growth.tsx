@@ -57,6 +57,18 @@ function lastDays(counts: Record<string, number>, now: number): Day[] {
   });
 }
 
+/** The months that are shown: the last that have documents. */
+const MOST_MONTHS = 12;
+
+/** The months in which documents were added, the latest first: also those before the days that are drawn. */
+export function Months({ stats }: { stats: Stats }) {
+  const names = new Intl.DateTimeFormat(locale.value, { year: "numeric", month: "long", timeZone: "UTC" });
+  const months = Object.entries(stats.added_by_month ?? {}).sort(([a], [b]) => (a < b ? 1 : -1));
+  const bars = months.slice(0, MOST_MONTHS).map(([month, value]) => ({ name: names.format(Date.parse(`${month}-01`)), value }));
+  if (bars.length < 2) return null;
+  return <Bars label={t("statistics.by_month")} bars={bars} />;
+}
+
 /** How many documents have up to so many chunks. */
 export function Sizes({ stats }: { stats: Stats }) {
   const bars = (stats.sizes ?? []).map(({ max_chunks, documents }) => ({
