@@ -30,15 +30,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A task, and the event that shows it.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskEvent {
-    /// The task without its input, which can be large and is not shown.
+    /// The task without its input, which can be large.
     pub(crate) task: Task,
     pub(crate) event: Bytes,
 }
 
 impl TaskEvent {
     fn new(task: Task) -> Result<Self, ApiError> {
-        let task = Task { input: TaskInput::default(), ..task };
-        Ok(Self { event: sse_event("task", &TaskItem::from(task.clone()))?, task })
+        let event = sse_event("task", &TaskItem::from(task.clone()))?;
+        Ok(Self { event, task: Task { input: TaskInput::default(), ..task } })
     }
 }
 

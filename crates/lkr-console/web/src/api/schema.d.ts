@@ -368,6 +368,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/documents/{doc_id}/pages/{n}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["get_page"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/documents/{doc_id}/pages/{n}/boxes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["get_page_boxes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/documents/{doc_id}/text": {
         parameters: {
             query?: never;
@@ -1060,6 +1092,9 @@ export interface components {
             l1: components["schemas"]["L1Item"];
             l2: components["schemas"]["NodeItem"][];
             l3: components["schemas"]["NodeItem"][];
+            page_images: boolean;
+            /** Format: int32 */
+            pages: number | null;
         };
         DocumentInput: {
             force?: boolean | null;
@@ -1470,6 +1505,13 @@ export interface components {
         };
         /** @enum {string} */
         OrderOperator: "gt" | "gte" | "lt" | "lte";
+        PageBoxes: {
+            boxes: number[][];
+            /** Format: float */
+            height: number;
+            /** Format: float */
+            width: number;
+        };
         ParsersInput: {
             docx?: components["schemas"]["PluginInput"] | null;
             html?: components["schemas"]["PluginInput"] | null;
@@ -2888,6 +2930,66 @@ export interface operations {
                         /** @enum {integer} */
                         code: 0;
                         data: components["schemas"]["UploadAccepted"];
+                        message: string;
+                        request_id: string;
+                    };
+                };
+            };
+        };
+    };
+    get_page: {
+        parameters: {
+            query?: {
+                width?: number;
+            };
+            header?: {
+                "If-None-Match"?: string;
+            };
+            path: {
+                doc_id: string;
+                n: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    ETag?: string;
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": unknown;
+                };
+            };
+        };
+    };
+    get_page_boxes: {
+        parameters: {
+            query: {
+                char_start: number;
+                char_end: number;
+            };
+            header?: never;
+            path: {
+                doc_id: string;
+                n: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {integer} */
+                        code: 0;
+                        data: components["schemas"]["PageBoxes"];
                         message: string;
                         request_id: string;
                     };

@@ -36,13 +36,13 @@ export function PageView({ docId, title, page, pages, target, onPage, version }:
       target === undefined
         ? undefined
         : get("/api/v1/documents/{doc_id}/pages/{n}/boxes", {
-            path: { doc_id: docId, n: page },
+            path: { doc_id: docId, n: String(page) },
             query: { char_start: target.start, char_end: target.end },
             signal,
           }),
     [docId, page, target?.start, target?.end, version],
   );
-  const source = urlOf("/api/v1/documents/{doc_id}/pages/{n}", { path: { doc_id: docId, n: page }, query: { width, v: undefined } });
+  const source = urlOf("/api/v1/documents/{doc_id}/pages/{n}", { path: { doc_id: docId, n: page }, query: { width } });
   const isLast = pages !== null && page >= pages;
   return (
     <div class="page-view" ref={frame}>
