@@ -45,6 +45,7 @@ async fn document_is_accepted_ingested_read_and_deleted() {
             "stage",
             "status",
             "task_id",
+            "title",
             "updated_at"
         ]
     );

@@ -94,6 +94,7 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("GET", "/healthz", Access::Public),
     ("GET", "/readyz", Access::Public),
     ("GET", "/metrics", Access::Public),
+    ("GET", "/console/{asset}", Access::Public),
     ("GET", "/docs", Access::Public),
     ("GET", "/docs/{file}", Access::Public),
     ("GET", "/", Access::Public),
