@@ -80,7 +80,8 @@ mod tests {
     #[test]
     fn cached_pages_take_bounded_memory() {
         let cache = PageCache::default();
-        let key = |page| PageKey { doc_id: DocId::default(), revision: 1, page, width: Some(1_000) };
+        let key =
+            |page| PageKey { doc_id: DocId::from_bytes([7; 16]), revision: 1, page, width: Some(1_000) };
         for page in 0..100 {
             cache.insert(key(page), PageView::Image(Bytes::from(vec![0; 1024 * 1024])));
         }

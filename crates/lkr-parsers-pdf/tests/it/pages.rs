@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, env, path::Path};
 
 use lkr_domain::Parsed;
-use lkr_parsers::{ErrorKind, Parser, Source};
+use lkr_parsers::{ErrorKind, Source};
 use lkr_parsers_pdf::{Passage, PdfOptions, PdfPages};
 use lkr_test_support::real_data;
 use unicode_normalization::UnicodeNormalization;

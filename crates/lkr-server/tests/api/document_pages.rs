@@ -3,6 +3,7 @@
 use std::{env, path::PathBuf};
 
 use actix_web::{http::Method, test::TestRequest};
+use futures_util::future::join_all;
 use lkr::files::FileTools;
 use serde_json::{Value, json};
 
@@ -192,4 +193,21 @@ async fn pages_of_a_space_are_shown_to_its_members_alone() {
         let etag = shown.header("etag").unwrap_or("*").to_owned();
         assert_eq!(with_header(&api, &path, ("if-none-match", &etag)).await.status.as_u16(), 404);
     }
+}
+
+#[actix_web::test]
+async fn pages_beyond_the_quota_of_a_client_are_refused() {
+    let Some(tools) = pdfium() else { return };
+    let api = api_with(TestOptions { tools, ..TestOptions::default() }).await;
+    let document = add(&api, "moons.pdf", &pdf(), "default").await;
+    let widths = 1_000..1_016;
+    let paths: Vec<String> = widths.map(|width| format!("{document}/pages/1?width={width}")).collect();
+    let answers = join_all(paths.iter().map(|path| api.get(path))).await;
+    let shown = answers.iter().filter(|answer| answer.status.as_u16() == 200).count();
+    assert!((8..16).contains(&shown), "{shown}");
+    for refused in answers.iter().filter(|answer| answer.status.as_u16() != 200) {
+        assert!(refused.expect_error(1010, 503).contains("too many pages"));
+        assert!(refused.header("retry-after").is_some());
+    }
+    assert_eq!(api.get(&paths[15]).await.status.as_u16(), 200, "the places are free again");
 }
