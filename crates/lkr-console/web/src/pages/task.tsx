@@ -17,7 +17,7 @@ import { Page, Section } from "../ui/page";
 import { useResource } from "../use_resource";
 import { FailedPage } from "./errors";
 import { TaskProgress, TaskStatus } from "./task_progress";
-import { TaskActions, taskName } from "./tasks";
+import { TaskActions, newer, taskName } from "./tasks";
 
 /** The stages of a document's task, in order. */
 const STAGES = ["queued", "parse", "layer", "describe", "embed", "publish"];
@@ -27,7 +27,9 @@ export function TaskPage() {
   const { route } = useLocation();
   const task = useResource((signal) => get("/api/v1/documents/tasks/{task_id}", { path: { task_id: id }, signal }), [id]);
   const [isDeleting, setDeleting] = useState(false);
-  useTaskEvents((changed) => changed.task_id === id && task.replace(changed), task.reload);
+  useTaskEvents((changed) => {
+    if (changed.task_id === id) task.replace(task.data ? newer(task.data, changed) : changed);
+  }, task.reload);
   const above = { href: "/tasks", label: t("nav.tasks") };
   if (task.error && !task.data) return <FailedPage error={task.error} title={t("nav.tasks")} onRetry={task.reload} />;
   if (!task.data) return <Page title={t("nav.tasks")}><Loading /></Page>;

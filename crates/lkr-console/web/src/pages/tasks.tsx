@@ -31,7 +31,7 @@ export function TasksPage() {
     [status],
   );
   const [changed, setChanged] = useState<ReadonlyMap<string, Task>>(new Map());
-  useTaskEvents((task) => setChanged((known) => new Map(known).set(task.task_id, task)), pages.reload);
+  useTaskEvents((task) => setChanged((known) => withChange(known, task)), pages.reload);
   const tasks = merged(pages.data?.items ?? [], changed, pages.page === 1, status);
   return (
     <Page title={t("nav.tasks")}>
@@ -60,7 +60,13 @@ function merged(listed: Task[], changed: ReadonlyMap<string, Task>, isFirst: boo
   return tasks.filter((task) => status === undefined || task.status === status).slice(0, 2 * PAGE_SIZE);
 }
 
-function newer(task: Task, change: Task | undefined): Task {
+function withChange(known: ReadonlyMap<string, Task>, task: Task): ReadonlyMap<string, Task> {
+  const before = known.get(task.task_id);
+  return before === undefined || newer(before, task) === task ? new Map(known).set(task.task_id, task) : known;
+}
+
+/** Events of a task may come in another order than its changes. */
+export function newer(task: Task, change: Task | undefined): Task {
   return change !== undefined && change.updated_at >= task.updated_at ? change : task;
 }
 

@@ -209,6 +209,8 @@ function hear(task: Task): void {
     return;
   }
   heardAt.set(item.id, Date.now());
+  // Events of a task may come in another order than its changes.
+  if (item.task !== undefined && task.updated_at < item.task.updated_at) return;
   change(item.id, { task, state: stateOf(task) });
   if (!added.value.some(isUnderWay)) rest();
 }
