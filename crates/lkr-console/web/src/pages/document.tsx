@@ -50,7 +50,10 @@ export function DocumentPage() {
     <Page title={title} width="full" above={{ href: "/documents", label: t("nav.documents") }} actions={<Actions detail={detail.data} onChanged={detail.reload} onReplaced={setTaskId} />}>
       {taskId && <Notice>{t("document.replacing")} <a href={taskHref(taskId)}>{t("add.task")}</a></Notice>}
       <div class="document">
-        <Outline docId={id} l2={detail.data.l2} l3={detail.data.l3} target={target} />
+        <div class="document-side">
+          <Outline docId={id} l2={detail.data.l2} l3={detail.data.l3} target={target} />
+          <Details detail={detail.data} />
+        </div>
         <div class="document-content">
           {hasPages && (
             <div class="tabs" role="tablist" aria-label={t("document.view")}>
@@ -72,7 +75,6 @@ export function DocumentPage() {
             <ExtractedText detail={detail.data} target={target} />
           )}
         </div>
-        <Details detail={detail.data} />
       </div>
     </Page>
   );

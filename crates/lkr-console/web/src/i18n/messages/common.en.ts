@@ -44,7 +44,7 @@ export const common = {
   "shell.sign_out": "Sign out",
   "shell.account": "Account",
   "shell.theme": "Theme",
-  "shell.theme.auto": "As the system",
+  "shell.theme.auto": "System",
   "shell.theme.light": "Light",
   "shell.theme.dark": "Dark",
   "shell.language": "Language",
