@@ -114,6 +114,18 @@ export async function addText(input, as) {
   return ended(task_id, as);
 }
 
+/** Sends a file as the admin. */
+export async function upload(name, text) {
+  const form = new FormData();
+  form.set("force", "true");
+  form.set("file", new Blob([text]), name);
+  const headers = { Authorization: `Bearer ${await tokenOf(ADMIN)}` };
+  const response = await fetch(`${BASE}/api/v1/documents/upload`, { method: "POST", headers, body: form });
+  const { code, data, message } = await response.json();
+  assert.equal(code, 0, `upload of ${name}: ${message}`);
+  return data;
+}
+
 /** The task, once it has ended. */
 export async function ended(taskId, as) {
   for (;;) {

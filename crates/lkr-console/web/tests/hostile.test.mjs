@@ -1,7 +1,7 @@
 // Texts that try to be more than text: mark-up, scripts, and characters that turn the direction of what follows.
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { ADMIN, BASE, WIDTHS, addText, checkWidth, once, settled, signIn, visit } from "./browser.mjs";
+import { ADMIN, BASE, WIDTHS, addText, api, checkWidth, ended, once, settled, signIn, upload, visit } from "./browser.mjs";
 
 const MARKUP = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>"><svg/onload=window.hacked=1>{{7*7}}\${7*7}`;
 const TURNED = "invoice \u202Efdp.exe\u202C \u2066\u2067left\u2069 \u200F\u061C";
@@ -10,6 +10,7 @@ const TITLE = `${MARKUP} ${TURNED}`;
 
 let docId;
 let taskId;
+let fileId;
 
 before(async () => {
   const text = `# ${MARKUP}\n\nkraken ${MARKUP} ${TURNED}\n\n## ${TURNED}\n\n${LONG} kraken javascript:window.hacked=1 [x](javascript:window.hacked=1)`;
@@ -23,6 +24,11 @@ before(async () => {
   assert.equal(task.status, "done", JSON.stringify(task.error));
   docId = task.doc_id;
   taskId = task.task_id;
+  const file = await ended((await upload(`${MARKUP.replace("/", "")}${LONG.slice(0, 80)}.txt`, `kraken in a file ${MARKUP}`)).task_id);
+  assert.equal(file.status, "done", JSON.stringify(file.error));
+  fileId = file.doc_id;
+  await once("POST", "/groups", { group: "hostile", title: `${MARKUP}${LONG}`.slice(0, 200) });
+  await api("POST", "/auth/keys", { name: MARKUP.slice(0, 100) });
   await once("POST", "/spaces", { space: "hostile", title: TITLE.slice(0, 190).replace(/[\u0000-\u001f]/g, ""), description: `${MARKUP}${LONG}`, read: "everyone" });
 });
 
@@ -30,7 +36,7 @@ for (const width of [WIDTHS.desktop, WIDTHS.phone]) {
   test(`hostile texts stay texts at ${width} px`, async (t) => {
     const page = await visit(t, { width });
     await signIn(page, ADMIN);
-    const paths = ["/?q=kraken", "/documents", `/documents/${docId}`, "/tasks", `/tasks/${taskId}`, "/spaces", "/spaces/hostile", "/admin/audit"];
+    const paths = ["/?q=kraken", "/documents", `/documents/${docId}`, `/documents/${fileId}`, "/tasks", `/tasks/${taskId}`, "/spaces", "/spaces/hostile", "/keys", "/admin/groups", "/admin/groups/hostile", "/admin/taxonomy", "/admin/statistics", "/admin/audit"];
     for (const path of paths) {
       await page.goto(BASE + path);
       await settled(page);
