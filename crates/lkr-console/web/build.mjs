@@ -4,9 +4,9 @@ import { readFile, readdir, rm, mkdir, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { OPTIONS, root } from "./bundle.mjs";
 
 const DIST = new URL("../dist/", import.meta.url);
-const root = new URL(".", import.meta.url);
 
 /** The path under which the server answers the files. */
 const PUBLIC_PATH = "/console";
@@ -19,19 +19,9 @@ report(files);
 /** The files of the console by name. */
 async function bundle() {
   const result = await build({
-    absWorkingDir: root.pathname,
-    entryPoints: { app: "src/main.tsx", style: "src/styles/index.css" },
-    outdir: "out",
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    target: "es2022",
-    jsx: "automatic",
-    jsxImportSource: "preact",
+    ...OPTIONS,
     minify: true,
-    write: false,
     metafile: true,
-    charset: "utf8",
     legalComments: "none",
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",

@@ -3,24 +3,12 @@
 import { createServer, request } from "node:http";
 import { readFile } from "node:fs/promises";
 import { context } from "esbuild";
+import { OPTIONS, root } from "./bundle.mjs";
 
 const server = new URL(process.env.LKR_URL ?? "http://127.0.0.1:8080");
 const port = Number(process.env.PORT ?? 5173);
-const root = new URL(".", import.meta.url);
 
-const esbuild = await context({
-  absWorkingDir: root.pathname,
-  entryPoints: { app: "src/main.tsx", style: "src/styles/index.css" },
-  outdir: "out",
-  bundle: true,
-  splitting: true,
-  format: "esm",
-  target: "es2022",
-  jsx: "automatic",
-  jsxImportSource: "preact",
-  write: false,
-  sourcemap: "inline",
-});
+const esbuild = await context({ ...OPTIONS, sourcemap: "inline" });
 
 createServer(async (incoming, outgoing) => {
   const path = new URL(incoming.url, server).pathname;

@@ -7,7 +7,7 @@ import { options } from "../options";
 import { documentHref, taskHref } from "../routes";
 import { isAdmin } from "../session";
 import { useResource } from "../use_resource";
-import { Button, Checkbox, FormButtons, Select, TextArea, TextField } from "../ui/controls";
+import { Button, Checkbox, FormButtons, Select, TextArea, TextField, submitting } from "../ui/controls";
 import { Badge, Progress, type BadgeKind } from "../ui/data";
 import { ErrorMessage, Notice, errorText } from "../ui/feedback";
 import { Icon } from "../ui/icon";
@@ -116,10 +116,7 @@ function Paste({ onText }: { onText: (content: { title: string; text: string }) 
     <Section title={t("add.paste")}>
       <form
         class="card stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
+        onSubmit={submitting(submit)}
       >
         <TextField label={t("common.title")} hint={t("add.paste_title_hint")} maxLength={4096} value={title} onInput={setTitle} />
         <TextArea label={t("add.paste_text")} rows={10} required value={text} onInput={setText} />

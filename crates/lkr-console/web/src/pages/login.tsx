@@ -5,7 +5,7 @@ import { Code } from "../api/client";
 import { t } from "../i18n";
 import { options } from "../options";
 import { changePassword, login, logout, register, user } from "../session";
-import { Button, FormButtons, TextField } from "../ui/controls";
+import { Button, FormButtons, TextField, submitting } from "../ui/controls";
 import { ErrorMessage, Notice, say } from "../ui/feedback";
 import { Preferences } from "../ui/shell";
 import { useAction } from "../use_resource";
@@ -40,10 +40,7 @@ export function LoginPage({ reason }: LoginProps) {
       <form
         ref={form}
         class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void action.run();
-        }}
+        onSubmit={submitting(() => void action.run())}
       >
         <TextField
           label={t("login.username")}
@@ -110,10 +107,7 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
   return (
     <form
       class="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
+      onSubmit={submitting(submit)}
     >
       <input type="text" autocomplete="username" value={user.value?.username ?? ""} hidden readOnly />
       <TextField

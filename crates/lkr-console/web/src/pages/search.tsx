@@ -6,7 +6,7 @@ import type { SearchAnswer, SearchResult } from "../api/types";
 import { t } from "../i18n";
 import { user } from "../session";
 import { useResource } from "../use_resource";
-import { Button } from "../ui/controls";
+import { Button, submitting } from "../ui/controls";
 import { Empty, ErrorMessage, Loading, Notice } from "../ui/feedback";
 import { Icon } from "../ui/icon";
 import { Page } from "../ui/page";
@@ -55,10 +55,7 @@ export function SearchPage() {
       <form
         role="search"
         class={hasQuery ? "search-form" : "search-form first"}
-        onSubmit={(event) => {
-          event.preventDefault();
-          go({}, false);
-        }}
+        onSubmit={submitting(() => go({}, false))}
       >
         <div class="search-box">
           <Icon name="search" />

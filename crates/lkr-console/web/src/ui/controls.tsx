@@ -176,7 +176,15 @@ export function CopyButton({ text, label, onCopied }: { text: () => string; labe
   return <Button variant="quiet" icon="copy" onClick={() => void copy()}>{label}</Button>;
 }
 
-/** The frame of a form: its fields, its error, and its buttons. */
+/** What a form does when it is sent, instead of loading another page. */
+export function submitting(action: () => void): (event: Event) => void {
+  return (event) => {
+    event.preventDefault();
+    action();
+  };
+}
+
+/** The buttons of a form. */
 export function FormButtons({ children }: { children: ComponentChildren }) {
   return <div class="form-buttons">{children}</div>;
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";
 import { useAction } from "../use_resource";
-import { Button, Cancel, CopyButton, Field, FormButtons } from "./controls";
+import { Button, Cancel, CopyButton, Field, FormButtons, submitting } from "./controls";
 import { Dialog } from "./dialog";
 import { ErrorMessage, Notice, say } from "./feedback";
 
@@ -29,10 +29,7 @@ export function FormDialog({ title, submit, onSubmit, onClose, children }: FormD
       <form
         ref={form}
         class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void action.run();
-        }}
+        onSubmit={submitting(() => void action.run())}
       >
         {children}
         <ErrorMessage error={action.error} />

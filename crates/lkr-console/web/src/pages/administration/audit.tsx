@@ -3,7 +3,7 @@ import { useLocation } from "preact-iso/router";
 import { useEffect, useState } from "preact/hooks";
 import { get, urlOf, type Data } from "../../api/client";
 import { t, tData } from "../../i18n";
-import { Button, Select, TextField } from "../../ui/controls";
+import { Button, Select, TextField, submitting } from "../../ui/controls";
 import { ExactTime, Foreign } from "../../ui/data";
 import { Page } from "../../ui/page";
 import { pageQuery, usePages } from "../../ui/pager";
@@ -56,10 +56,7 @@ function Filters({ actor, action }: { actor: string; action: string }) {
     <form
       class="filter-row"
       role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        go(typed, action);
-      }}
+      onSubmit={submitting(() => go(typed, action))}
     >
       <Select
         label={t("audit.action")}

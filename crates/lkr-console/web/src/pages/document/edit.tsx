@@ -6,7 +6,7 @@ import type { Document } from "../../api/types";
 import { t } from "../../i18n";
 import { options } from "../../options";
 import { useAction, useResource } from "../../use_resource";
-import { Button, Cancel, FormButtons, Select, TextArea, TextField } from "../../ui/controls";
+import { Button, Cancel, FormButtons, Select, TextArea, TextField, submitting } from "../../ui/controls";
 import { Progress } from "../../ui/data";
 import { Dialog } from "../../ui/dialog";
 import { ErrorMessage } from "../../ui/feedback";
@@ -53,10 +53,7 @@ export function EditDialog({ document, onDone, onClose }: EditProps) {
     <Dialog title={t("document.edit")} onClose={onClose}>
       <form
         class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void action.run();
-        }}
+        onSubmit={submitting(() => void action.run())}
       >
         <TextField label={t("common.title")} value={title} maxLength={4096} onInput={setTitle} />
         <TextField label={t("document.source")} value={source} maxLength={4096} onInput={setSource} />

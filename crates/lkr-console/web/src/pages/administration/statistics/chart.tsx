@@ -59,7 +59,13 @@ function useColors(): string {
 
 function optionsOf(element: HTMLElement): uPlot.Options {
   const style = getComputedStyle(element);
-  const color = (name: string) => style.getPropertyValue(name).trim();
+  // A canvas takes a colour as it is: the browser resolves the variable for the element first.
+  const color = (name: string) => {
+    element.style.color = `var(${name})`;
+    const resolved = style.color;
+    element.style.color = "";
+    return resolved;
+  };
   const axis = {
     stroke: color("--muted"),
     grid: { stroke: color("--line"), width: 1 },
