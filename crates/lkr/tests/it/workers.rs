@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use lkr::files::{Extracted, FileErrorKind, FilePlugins, FileReader, FileSource, FileTools, Limits, Passage};
+use lkr::files::{Extracted, FileErrorKind, FilePlugins, FileReader, FileSource, FileTools, Passage};
 use lkr_test_support::{note_skip, real_data};
 
 /// How many files of each kind are read.
@@ -92,14 +92,14 @@ async fn workers_show_pages_as_this_process_does() {
             (image, placed)
         };
         let (in_worker, here) = (show(&readers[0]).await, show(&readers[1]).await);
-        assert_eq!(in_worker, here, "{}", path.display());
+        assert!(in_worker == here, "{}: {:?}", path.display(), in_worker.1);
         shown += usize::from(here.0.is_ok());
     }
     assert!(shown > FILES / 2, "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn page_beyond_the_limits_is_refused() {
+async fn page_of_a_damaged_file_is_refused_by_the_worker() {
     let Some(pdfium) = env::var_os("LKR_PDFIUM_LIBRARY").map(PathBuf::from) else {
         return note_skip("LKR_PDFIUM_LIBRARY is not set");
     };
@@ -109,11 +109,8 @@ async fn page_beyond_the_limits_is_refused() {
     let mut file = tempfile::tempfile().unwrap();
     std::io::Write::write_all(&mut file, b"%PDF-1.4\n%%EOF\n").unwrap();
     let source = FileSource { file_name: "a.pdf".to_owned(), media_type: None, file, length: 15 };
-    let error = in_workers.page_image("", source.try_clone().unwrap(), 1, 600).await.unwrap_err();
+    let error = in_workers.page_image("", source, 1, 600).await.unwrap_err();
     assert_eq!(lkr::files::refusal(&error), Some(FileErrorKind::Damaged), "{error}");
-    let limits = Limits { resident: 1024 * 1024, ..Limits::default() };
-    let error = in_workers.limits(limits).page_image("", source, 1, 600).await.unwrap_err();
-    assert_eq!(lkr::files::refusal(&error), Some(FileErrorKind::Limit), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
