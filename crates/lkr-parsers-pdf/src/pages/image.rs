@@ -22,7 +22,7 @@ pub(super) fn size(frame: &PageFrame, width: u32) -> (u32, u32) {
     let wanted = width as f32;
     let height = wanted * (page_height / page_width);
     let shrink = (MAX_PIXELS / (wanted * height)).sqrt().min(1.0);
-    let whole = |length: f32| (length * shrink).round().clamp(1.0, MAX_PIXELS) as u32;
+    let whole = |length: f32| (length * shrink).floor().clamp(1.0, MAX_PIXELS) as u32;
     (whole(wanted), whole(height))
 }
 

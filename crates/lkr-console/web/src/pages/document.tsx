@@ -55,33 +55,57 @@ export function DocumentPage() {
           <Details detail={detail.data} />
         </div>
         <div class="document-content">
-          {hasPages && (
-            <div class="tabs" role="tablist" aria-label={t("document.view")}>
-              <Tab name={t("document.page")} isSelected={view === "page"} onSelect={() => go({ view: "page" })} />
-              <Tab name={t("document.text")} isSelected={view === "text"} onSelect={() => go({ view: "text" })} />
-            </div>
-          )}
-          {view === "page" ? (
-            <PageView
-              docId={id}
-              title={title}
-              page={page}
-              pages={detail.data.pages ?? null}
-              target={target}
-              version={detail.data.l1.content_sha256}
-              onPage={(page) => go({ page: String(page) })}
-            />
-          ) : (
-            <ExtractedText detail={detail.data} target={target} />
-          )}
+          {hasPages && <Tabs view={view} onSelect={(view) => go({ view })} />}
+          <div {...(hasPages && { id: "view", role: "tabpanel", "aria-labelledby": `tab-${view}` })}>
+            {view === "page" ? (
+              <PageView
+                docId={id}
+                title={title}
+                page={page}
+                pages={detail.data.pages ?? null}
+                target={target}
+                version={detail.data.l1.content_sha256}
+                onPage={(page) => go({ page: String(page) })}
+              />
+            ) : (
+              <ExtractedText detail={detail.data} target={target} />
+            )}
+          </div>
         </div>
       </div>
     </Page>
   );
 }
 
-function Tab({ name, isSelected, onSelect }: { name: string; isSelected: boolean; onSelect: () => void }) {
-  return <button type="button" role="tab" aria-selected={isSelected} onClick={onSelect}>{name}</button>;
+type View = "page" | "text";
+
+/** The views of a document. The arrow keys choose, as in every list of tabs. */
+function Tabs({ view, onSelect }: { view: View; onSelect: (view: View) => void }) {
+  const names: Record<View, string> = { page: t("document.page"), text: t("document.text") };
+  const turn = (event: KeyboardEvent) => {
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    const other = view === "page" ? "text" : "page";
+    onSelect(other);
+    document.getElementById(`tab-${other}`)?.focus();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label={t("document.view")} onKeyDown={turn}>
+      {(["page", "text"] as const).map((each) => (
+        <button
+          key={each}
+          id={`tab-${each}`}
+          type="button"
+          role="tab"
+          aria-selected={each === view}
+          aria-controls="view"
+          tabIndex={each === view ? 0 : -1}
+          onClick={() => onSelect(each)}
+        >
+          {names[each]}
+        </button>
+      ))}
+    </div>
+  );
 }
 
 function ExtractedText({ detail, target }: { detail: DocumentDetail; target: Range | undefined }) {

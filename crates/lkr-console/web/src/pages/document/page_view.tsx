@@ -55,7 +55,7 @@ export function PageView({ docId, title, page, pages, target, onPage, version }:
       {state === "loading" && <Loading rows={6} />}
       <div class={state === "shown" ? "page-image" : "page-image hidden"}>
         <img
-          key={source}
+          key={`${source} ${version}`}
           src={source}
           alt={t("document.page_image", { page, title })}
           onLoad={() => setState("shown")}
