@@ -45,6 +45,11 @@ export function documentHref(docId: string, range?: { start: number; end: number
   return `/documents/${docId}${text === "" ? "" : `?${text}`}`;
 }
 
+/** The address where documents are added, to a space if one is named. */
+export function addHref(space = ""): string {
+  return space === "" ? "/add" : `/add?space=${encodeURIComponent(space)}`;
+}
+
 export function taskHref(taskId: string): string {
   return `/tasks/${taskId}`;
 }

@@ -49,10 +49,24 @@ export async function changePassword(current: string, next: string): Promise<voi
   enter(await post("/api/v1/auth/password", { body: { current_password: current, new_password: next } }));
 }
 
+/** Ends the session. The page is loaded anew, here and in the browser's other tabs, so that nothing of it stays. */
 export async function logout(): Promise<void> {
   await post("/api/v1/auth/logout");
-  setCsrfToken(null);
-  session.value = { state: "anonymous" };
+  tabs.postMessage(ENDED);
+  location.assign("/");
+}
+
+const ENDED = "session ended";
+
+/** The console's other tabs in this browser. */
+const tabs = new BroadcastChannel("lkr");
+tabs.addEventListener("message", ({ data }) => {
+  if (data === ENDED && session.peek().state === "user") location.assign("/");
+});
+
+/** Notices a session that ended where no request told so: requests for streams tell no reason. */
+export async function check(): Promise<void> {
+  if (session.peek().state === "user") await get("/api/v1/auth/me").catch(() => {});
 }
 
 function enter(login: Login): void {

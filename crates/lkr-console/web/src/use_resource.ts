@@ -12,6 +12,9 @@ export interface Resource<T> {
   replace: (data: T) => void;
 }
 
+/** How long after a failed connection the next attempt begins. */
+const UNREACHABLE_MS = 5000;
+
 /**
  * Loads data, and again when one of `inputs` changes. A load that another one overtakes is aborted.
  */
@@ -39,6 +42,12 @@ export function useResource<T>(load: (signal: AbortSignal) => Promise<T>, inputs
     return () => controller.abort();
   }, [...inputs, round]);
   const reload = useCallback(() => setRound((round) => round + 1), []);
+  // A server that was away is asked again until it is back.
+  useEffect(() => {
+    if (!state.error?.isUnreachable) return;
+    const timer = setTimeout(reload, UNREACHABLE_MS);
+    return () => clearTimeout(timer);
+  }, [state.error]);
   const replace = useCallback((data: T) => setState({ data, error: undefined, isLoading: false }), []);
   return { ...state, reload, replace };
 }

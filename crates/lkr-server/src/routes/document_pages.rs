@@ -45,6 +45,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 WIDTHS,
                 DEFAULT_WIDTH,
             )
+            .query_text(
+                "version",
+                "Ignored. With an address for each version of a document, a browser shows no earlier one.",
+            )
             .request_header("If-None-Match", "Return 304 if the image's ETag is one of these.")
             .header("ETag", "The version of the image.")
             .also_status(StatusCode::NOT_MODIFIED, "The client has this version of the image.")
@@ -74,6 +78,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn image(reader: Reader, cx: RequestContext) -> HandlerResult {
     let mut query = cx.query()?;
     let width = query.number("width", "a whole number from 200 to 2000", WIDTHS)?.unwrap_or(DEFAULT_WIDTH);
+    query.text("version");
     query.finish()?;
     let (page, pdf) = (page_number(&cx)?, stored_pdf(&reader, &cx).await?);
     let Document { doc_id, revision, .. } = &pdf.document;

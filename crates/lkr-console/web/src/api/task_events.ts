@@ -1,6 +1,7 @@
 // The server's stream of task events: one for the page, while something on it follows tasks and the page is seen.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { check } from "../session";
 import type { Task } from "./types";
 
 export type Connection = "idle" | "live" | "lost";
@@ -60,7 +61,7 @@ function connect(): void {
     // The browser reconnects by itself unless the server refused the stream.
     if (stream.readyState === EventSource.CLOSED) {
       source = null;
-      setTimeout(connect, RETRY_MS);
+      void check().then(() => setTimeout(connect, RETRY_MS));
     }
   });
 }

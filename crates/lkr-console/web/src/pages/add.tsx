@@ -1,8 +1,10 @@
 // Adding documents: files, folders, a text.
+import { useLocation } from "preact-iso/router";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "../api/client";
 import { t } from "../i18n";
 import { bytes, duration } from "../i18n/format";
+import type { Space } from "../api/types";
 import { options } from "../options";
 import { documentHref, taskHref } from "../routes";
 import { isAdmin } from "../session";
@@ -18,24 +20,33 @@ import { TaskProgress } from "./task_progress";
 
 export function AddPage() {
   const spaces = useResource(loadWritable, []);
-  const [space, setSpace] = useState("default");
+  const { query } = useLocation();
+  const [space, setSpace] = useState(query["space"] ?? "default");
   const [isReplacing, setReplacing] = useState(true);
   const choices = (spaces.data ?? []).map(({ space, title }) => ({ value: space, label: title || space }));
   const chosen = choices.some(({ value }) => value === space) ? space : (choices[0]?.value ?? "default");
+  const chosenSpace = spaces.data?.find(({ space }) => space === chosen);
   const target: Target = { space: chosen, isReplacing };
   return (
     <Page title={t("add.title")}>
       <ErrorMessage error={spaces.error} onRetry={spaces.reload} />
       {spaces.data?.length === 0 && <Notice kind="warning">{t("add.nowhere")}</Notice>}
-      <Drop onFiles={(files) => enqueue(files, target)} />
       <div class="fields">
-        <Select label={t("add.space")} value={chosen} choices={choices} onChange={setSpace} />
+        <Select label={t("add.space")} hint={readers(chosenSpace)} value={chosen} choices={choices} onChange={setSpace} />
         <Checkbox label={t("add.replace")} hint={t("add.replace_hint")} checked={isReplacing} onChange={setReplacing} />
       </div>
+      <Drop onFiles={(files) => enqueue(files, target)} />
       <Paste onText={(content) => enqueue([content], target)} />
       <Queue />
     </Page>
   );
+}
+
+/** Who will be able to read what is added. */
+function readers(space: Space | undefined): string {
+  if (space === undefined) return "";
+  if (space.read === "members") return t("add.readers.members");
+  return t(options.login_for_reads ? "add.readers.accounts" : "add.readers.everyone");
 }
 
 async function loadWritable(signal: AbortSignal) {
@@ -168,7 +179,7 @@ function TimeLeft() {
     return () => clearInterval(timer);
   }, []);
   const left = timeLeft(now);
-  return <>{left === undefined ? t("add.estimating") : t("add.time_left", { time: duration(Math.max(1000, left)) })}</>;
+  return <>{left === undefined ? t("add.estimating") : t("add.left", { time: duration(Math.max(1000, left)) })}</>;
 }
 
 const BADGES: Record<Added["state"], BadgeKind> = {

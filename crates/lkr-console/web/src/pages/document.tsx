@@ -3,11 +3,11 @@ import { useLocation, useRoute } from "preact-iso/router";
 import { useMemo, useState } from "preact/hooks";
 import { del, get } from "../api/client";
 import { useTaskEvents } from "../api/task_events";
-import type { DocumentDetail } from "../api/types";
+import type { Document, DocumentDetail } from "../api/types";
 import { number, t } from "../i18n";
 import { bytes } from "../i18n/format";
 import { documentHref, spaceHref, taskHref } from "../routes";
-import { user } from "../session";
+import { isAdmin, user } from "../session";
 import type { Range } from "../text";
 import { Button, CopyButton } from "../ui/controls";
 import { Badge, Fact, Facts, Time } from "../ui/data";
@@ -64,7 +64,7 @@ export function DocumentPage() {
                 page={page}
                 pages={detail.data.pages ?? null}
                 target={target}
-                version={detail.data.l1.content_sha256}
+                version={detail.data.l1.updated_at}
                 onPage={(page) => go({ page: String(page) })}
               />
             ) : (
@@ -130,6 +130,7 @@ function Actions({ detail, onChanged, onReplaced }: ActionsProps) {
   const { l1, file } = detail;
   const { route } = useLocation();
   const [open, setOpen] = useState<"edit" | "replace" | "delete">();
+  const mayChange = useMayChange(l1);
   const close = () => setOpen(undefined);
   return (
     <>
@@ -140,7 +141,7 @@ function Actions({ detail, onChanged, onReplaced }: ActionsProps) {
           {t("document.original")}
         </a>
       )}
-      {user.value && (
+      {mayChange && (
         <>
           <Button icon="edit" onClick={() => setOpen("edit")}>{t("document.edit")}</Button>
           <Button icon="upload" onClick={() => setOpen("replace")}>{t("document.replace")}</Button>
@@ -162,6 +163,7 @@ function Actions({ detail, onChanged, onReplaced }: ActionsProps) {
         <ReplaceDialog
           docId={l1.doc_id}
           title={l1.title}
+          source={l1.source}
           onClose={close}
           onDone={(taskId) => {
             close();
@@ -185,6 +187,18 @@ function Actions({ detail, onChanged, onReplaced }: ActionsProps) {
       )}
     </>
   );
+}
+
+/** Whether the person may change the document: its creator while a writer in its space, the space's managers, admins. */
+function useMayChange(document: Document): boolean {
+  const space = useResource(
+    async (signal) =>
+      user.value === null ? undefined : get("/api/v1/spaces/{space}", { path: { space: document.space }, signal }),
+    [document.space, user.value?.username],
+  );
+  if (isAdmin.value || space.data?.your_role === "manager") return true;
+  const mayWrite = space.data?.your_role === "writer" || space.data?.write === "accounts";
+  return mayWrite && document.created_by === user.value?.username;
 }
 
 function Details({ detail }: { detail: DocumentDetail }) {

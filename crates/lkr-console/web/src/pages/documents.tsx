@@ -5,7 +5,7 @@ import { get } from "../api/client";
 import { useTaskEvents } from "../api/task_events";
 import type { Document } from "../api/types";
 import { number, t } from "../i18n";
-import { documentHref } from "../routes";
+import { addHref, documentHref } from "../routes";
 import { user } from "../session";
 import { Select, TextField } from "../ui/controls";
 import { Badge, Time } from "../ui/data";
@@ -48,12 +48,12 @@ export function DocumentsPage() {
   return (
     <Page
       title={t("nav.documents")}
-      actions={user.value && <a class="button primary" href="/add"><Icon name="add" />{t("empty.add")}</a>}
+      actions={user.value && <a class="button primary" href={addHref(filter.space)}><Icon name="add" />{t("empty.add")}</a>}
     >
       <FilterRow filter={filter} onChange={go} />
       <ErrorMessage error={pages.error} onRetry={pages.reload} />
       {pages.data === undefined && pages.isLoading && <Loading rows={10} />}
-      {pages.data && <DocumentTable documents={pages.data.items} hasFilter={hasFilter} isLoading={pages.isLoading} />}
+      {pages.data && <DocumentTable documents={pages.data.items} hasFilter={hasFilter} space={filter.space} isLoading={pages.isLoading} />}
       <Pager {...pages} />
     </Page>
   );
@@ -127,15 +127,16 @@ function TypedField({ label, value, onChange }: { label: string; value: string; 
 interface TableProps {
   documents: Document[];
   hasFilter: boolean;
+  space: string;
   isLoading: boolean;
 }
 
-function DocumentTable({ documents, hasFilter, isLoading }: TableProps) {
+function DocumentTable({ documents, hasFilter, space, isLoading }: TableProps) {
   if (documents.length === 0) {
     return (
       <Empty icon="documents" title={t(hasFilter ? "documents.none_match" : "empty.title")}>
         {!hasFilter && <p>{t("empty.text")}</p>}
-        {!hasFilter && user.value && <a class="button primary" href="/add">{t("empty.add")}</a>}
+        {user.value && <a class="button primary" href={addHref(space)}>{t("empty.add")}</a>}
       </Empty>
     );
   }

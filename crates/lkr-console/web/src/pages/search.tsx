@@ -87,7 +87,7 @@ export function SearchPage() {
       <ErrorMessage error={answer.error} onRetry={answer.reload} />
       {hasQuery ? (
         <Answer
-          answer={answer.data}
+          answer={answer.error ? undefined : answer.data}
           isLoading={answer.isLoading}
           state={state}
           onChange={(change) => go({ q: state.q, ...change }, false)}
@@ -112,12 +112,13 @@ interface AnswerProps {
 function Answer({ answer, isLoading, state, onChange, onExplain }: AnswerProps) {
   if (answer === undefined) return isLoading ? <Loading rows={6} /> : null;
   const { results, warnings, took_ms } = answer;
+  const isOld = answer.query !== state.q.trim();
   const mayGrow = results.length === state.count && state.count < MOST_RESULTS;
   return (
-    <div class="stack" aria-busy={isLoading}>
+    <div class={isOld ? "stack answer old" : "stack answer"} aria-busy={isLoading}>
       <div class="spread">
         <p class="muted" role="status">
-          {results.length > 0 && t("search.results", { n: results.length, ms: took_ms })}
+          {isOld ? t("search.searching") : results.length > 0 && t("search.results", { n: results.length, ms: took_ms })}
         </p>
         {results.length > 0 && !state.isSummarized && (
           <Button icon="page" onClick={() => onChange({ isSummarized: true })}>{t("search.summarize")}</Button>
@@ -150,7 +151,7 @@ function Start() {
     return (
       <Empty icon="documents" title={t("empty.title")}>
         <p>{t("empty.text")}</p>
-        {user.value === null ? <p>{t("empty.sign_in")}</p> : <a class="button primary" href="/add">{t("empty.add")}</a>}
+        {user.value === null ? <a href="/login">{t("empty.sign_in")}</a> : <a class="button primary" href="/add">{t("empty.add")}</a>}
       </Empty>
     );
   }

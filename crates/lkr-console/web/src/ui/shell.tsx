@@ -22,8 +22,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
     // A new page begins at its heading, for screen readers too. The first one begins where the browser puts the focus.
     if (!isFirst.current) main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
     isFirst.current = false;
-    main.current?.scrollTo({ top: 0 });
   }, [path]);
+  useScrollPlaces(main, path);
   return (
     <div class="shell">
       <a class="skip" href="#content">{t("shell.skip")}</a>
@@ -63,6 +63,39 @@ export function Shell({ children }: { children: ComponentChildren }) {
   );
 }
 
+/** A page begins at its top, and one that the browser goes back to where it was left. */
+function useScrollPlaces(main: { current: HTMLElement | null }, path: string): void {
+  const places = useRef(new Map<string, number>());
+  const returning = useRef(false);
+  useEffect(() => {
+    const leave = () => (returning.current = true);
+    window.addEventListener("popstate", leave, { capture: true });
+    return () => window.removeEventListener("popstate", leave, { capture: true });
+  }, []);
+  useEffect(() => {
+    const element = main.current;
+    if (element === null) return;
+    const place = returning.current ? (places.current.get(path) ?? 0) : 0;
+    returning.current = false;
+    element.scrollTo({ top: place });
+    // What the page shows may come later than the page.
+    const until = Date.now() + RETURN_MS;
+    const timer = setInterval(() => {
+      if (Date.now() > until || element.scrollHeight - element.clientHeight >= place) clearInterval(timer);
+      if (place > 0) element.scrollTo({ top: place });
+    }, 50);
+    const note = () => places.current.set(path, element.scrollTop);
+    element.addEventListener("scrollend", note);
+    return () => {
+      clearInterval(timer);
+      element.removeEventListener("scrollend", note);
+    };
+  }, [path]);
+}
+
+/** How long a page that the browser goes back to has to become as long as it was. */
+const RETURN_MS = 3000;
+
 function Places({ places }: { places: Place[] }) {
   const { path } = useLocation();
   const isHere = (href: string) => path === href || (href !== "/" && path.startsWith(`${href}/`));
@@ -97,7 +130,7 @@ function Foot() {
       )}
       <Preferences />
       <p class="links">
-        <a href="/docs">{t("shell.api")}</a>
+        <a href="/docs" target="_blank">{t("shell.api")}</a>
         {options.version !== "" && <span>lkr {options.version}</span>}
       </p>
     </div>

@@ -25,6 +25,7 @@ export const search = {
   "search.summary.working": "The summary is being written…",
   "search.summary.passage": "Passage {n}",
   "search.results": "{n} passage in {ms} ms|{n} passages in {ms} ms",
+  "search.searching": "Searching…",
   "search.no_results": "Nothing found",
   "search.no_results_hint": "Fewer or other words may help, or fewer filters.",
   "search.more": "Show more",

@@ -27,6 +27,7 @@ export const search: Record<keyof typeof english, string> = {
   "search.summary.working": "正在撰写摘要…",
   "search.summary.passage": "段落 {n}",
   "search.results": "{n} 个段落，用时 {ms} 毫秒",
+  "search.searching": "正在搜索…",
   "search.no_results": "没有找到结果",
   "search.no_results_hint": "请尝试更少或不同的词语，或减少筛选条件。",
   "search.more": "显示更多",

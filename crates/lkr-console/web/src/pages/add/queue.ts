@@ -4,6 +4,7 @@ import { ApiError, Code, get, post } from "../../api/client";
 import { followTasks } from "../../api/task_events";
 import type { Task } from "../../api/types";
 import { sendFile } from "../../api/upload";
+import { t } from "../../i18n";
 import { options } from "../../options";
 import { asApiError } from "../../use_resource";
 
@@ -179,7 +180,8 @@ function sendText(content: { title: string; text: string }, target: Target, forc
   return post("/api/v1/documents", { body: { title, text, space: target.space, force } });
 }
 
-function sendUpload(id: number, { file, path }: { file: File; path: string }, target: Target, isForced: boolean) {
+async function sendUpload(id: number, { file, path }: { file: File; path: string }, target: Target, isForced: boolean) {
+  await checkReadable(file);
   const form = new FormData();
   form.set("space", target.space);
   form.set("source", `file:${path}`);
@@ -193,6 +195,15 @@ function sendUpload(id: number, { file, path }: { file: File; path: string }, ta
     signal: new AbortController().signal,
     onProgress: (sent) => change(id, { sent }),
   });
+}
+
+/** A file that was changed or removed since it was chosen can be chosen again only: the browser gives it no more. */
+async function checkReadable(file: File): Promise<void> {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+  } catch {
+    throw new ApiError(t("add.changed"), -1, 0, "", null);
+  }
 }
 
 /** Tasks that changed before the answer told whose they are. */

@@ -4,7 +4,8 @@ import { useState } from "preact/hooks";
 import { del, get, patch } from "../../api/client";
 import type { Space } from "../../api/types";
 import { number, t } from "../../i18n";
-import { taskHref } from "../../routes";
+import { user } from "../../session";
+import { addHref, taskHref } from "../../routes";
 import { Button, TextField } from "../../ui/controls";
 import { Fact, Facts, Foreign, Time } from "../../ui/data";
 import { Confirm } from "../../ui/dialog";
@@ -47,6 +48,7 @@ function Actions({ name, onEdit }: { name: string; onEdit: (() => void) | undefi
     <>
       <a class="button" href={`/documents?${query}`}><Icon name="documents" />{t("nav.documents")}</a>
       <a class="button" href={`/?${query}`}><Icon name="search" />{t("spaces.search")}</a>
+      {user.value && <a class="button" href={addHref(name)}><Icon name="upload" />{t("empty.add")}</a>}
       {onEdit && <Button icon="edit" onClick={onEdit}>{t("common.edit")}</Button>}
     </>
   );

@@ -107,12 +107,13 @@ function isSame(a: Record<string, string>, b: Record<string, string>): boolean {
 interface ReplaceProps {
   docId: string;
   title: string;
+  source: string;
   onDone: (taskId: string) => void;
   onClose: () => void;
 }
 
 /** Takes a new file for the document. */
-export function ReplaceDialog({ docId, title, onDone, onClose }: ReplaceProps) {
+export function ReplaceDialog({ docId, title, source, onDone, onClose }: ReplaceProps) {
   const [file, setFile] = useState<File>();
   const [sent, setSent] = useState(0);
   const [isOver, setOver] = useState(false);
@@ -121,6 +122,7 @@ export function ReplaceDialog({ docId, title, onDone, onClose }: ReplaceProps) {
     if (file === undefined) return;
     const form = new FormData();
     form.set("title", title);
+    form.set("source", source);
     form.set("file", file, file.name);
     const { task_id } = await sendFile({
       method: "PUT",

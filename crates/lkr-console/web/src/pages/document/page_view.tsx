@@ -1,5 +1,5 @@
 // A page of a PDF as an image, with the passage marked on it. Image and boxes come from the same reader of the same file.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, urlOf } from "../../api/client";
 import { t } from "../../i18n";
 import type { Range } from "../../text";
@@ -24,13 +24,12 @@ const WIDTHS = [600, 1000, 1600, 2000];
 
 export function PageView({ docId, title, page, pages, target, onPage, version }: PageViewProps) {
   const frame = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(1000);
-  const [state, setState] = useState<"loading" | "shown" | "failed">("loading");
-  useEffect(() => {
+  const [width, setWidth] = useState<number>();
+  const [loaded, setLoaded] = useState<{ source: string; state: "shown" | "failed" }>();
+  useLayoutEffect(() => {
     const wanted = (frame.current?.clientWidth ?? 800) * devicePixelRatio;
     setWidth(WIDTHS.find((width) => width >= wanted) ?? 2000);
   }, []);
-  useEffect(() => setState("loading"), [docId, page, version]);
   const boxes = useResource(
     async (signal) =>
       target === undefined
@@ -42,7 +41,8 @@ export function PageView({ docId, title, page, pages, target, onPage, version }:
           }),
     [docId, page, target?.start, target?.end, version],
   );
-  const source = urlOf("/api/v1/documents/{doc_id}/pages/{n}", { path: { doc_id: docId, n: page }, query: { width } });
+  const source = urlOf("/api/v1/documents/{doc_id}/pages/{n}", { path: { doc_id: docId, n: page }, query: { width, version } });
+  const state = loaded?.source === source ? loaded.state : "loading";
   const isLast = pages !== null && page >= pages;
   return (
     <div class="page-view" ref={frame}>
@@ -54,13 +54,15 @@ export function PageView({ docId, title, page, pages, target, onPage, version }:
       {state === "failed" && <Notice kind="warning">{t("document.no_page")}</Notice>}
       {state === "loading" && <Loading rows={6} />}
       <div class={state === "shown" ? "page-image" : "page-image hidden"}>
-        <img
-          key={`${source} ${version}`}
-          src={source}
-          alt={t("document.page_image", { page, title })}
-          onLoad={() => setState("shown")}
-          onError={() => setState("failed")}
-        />
+        {width !== undefined && (
+          <img
+            key={source}
+            src={source}
+            alt={t("document.page_image", { page, title })}
+            onLoad={() => setLoaded({ source, state: "shown" })}
+            onError={() => setLoaded({ source, state: "failed" })}
+          />
+        )}
         {boxes.data && state === "shown" && <Boxes {...boxes.data} />}
       </div>
     </div>
@@ -69,7 +71,7 @@ export function PageView({ docId, title, page, pages, target, onPage, version }:
 
 function Boxes({ width, height, boxes }: { width: number; height: number; boxes: number[][] }) {
   const first = useRef<HTMLSpanElement>(null);
-  useEffect(() => first.current?.scrollIntoView({ block: "center" }), [boxes]);
+  useEffect(() => first.current?.scrollIntoView({ block: "nearest" }), [boxes]);
   return (
     <>
       {boxes.map(([x0 = 0, y0 = 0, x1 = 0, y1 = 0], at) => (

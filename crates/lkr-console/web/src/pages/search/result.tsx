@@ -24,6 +24,7 @@ export function Result({ result, marker, onExplain }: ResultProps) {
     <li class="result" id={`result-${marker}`} tabIndex={-1}>
       <article>
         <h2>
+          <span class="result-number" aria-hidden="true">[{marker}] </span>
           <a href={resultHref(result)} dir="auto">{title === "" ? result.source : title}</a>
         </h2>
         <Way path={path} pages={pagesText(result)} />
