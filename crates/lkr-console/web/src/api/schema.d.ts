@@ -2941,6 +2941,7 @@ export interface operations {
         parameters: {
             query?: {
                 width?: number;
+                version?: string;
             };
             header?: {
                 "If-None-Match"?: string;
