@@ -10,7 +10,7 @@ test("a newcomer signs in, adds files, and gets a cited answer", async (t) => {
   const page = await visit(t, { statuses: [400, 401] });
   await page.goto(BASE);
   await page.getByText("Nothing is here yet").waitFor();
-  await page.getByRole("link", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Sign in", exact: true }).click();
 
   await page.getByLabel("Username").fill("admin");
   await page.getByLabel("Password").fill("not the password");
@@ -91,7 +91,7 @@ test("a newcomer signs in, adds files, and gets a cited answer", async (t) => {
 
   if (PDF) await readPdf(page);
   await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByRole("link", { name: "Sign in" }).waitFor();
+  await page.getByRole("link", { name: "Sign in", exact: true }).waitFor();
 });
 
 /** A citation from a PDF file leads to the page itself, with the passage marked. */
