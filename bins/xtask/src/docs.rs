@@ -25,7 +25,7 @@ mod tests {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
             if path.is_dir() {
-                if !matches!(name, "target" | ".git" | "models" | "corpus" | "seeds") {
+                if !matches!(name, "target" | ".git" | "models" | "corpus" | "seeds" | "node_modules") {
                     found.extend(files(&path, suffixes));
                 }
             } else if path
