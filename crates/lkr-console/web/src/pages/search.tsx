@@ -33,7 +33,7 @@ export function SearchPage() {
   };
   // The address may change without the box: by the browser's back button, or by a link.
   useEffect(() => setTyped(state.q), [state.q]);
-  useEffect(() => box.current?.focus(), []);
+  useEffect(() => box.current?.focus({ preventScroll: true }), []);
   useEffect(() => () => clearTimeout(timer.current), []);
   const type = (q: string) => {
     setTyped(q);

@@ -66,6 +66,12 @@ export function Shell({ children }: { children: ComponentChildren }) {
 /** A page begins at its top, and one that the browser goes back to where it was left. */
 function useScrollPlaces(main: { current: HTMLElement | null }, path: string): void {
   const places = useRef(new Map<string, number>());
+  const last = useRef(path);
+  if (last.current !== path) {
+    // Noted before the next page is drawn, which may be shorter.
+    places.current.set(last.current, main.current?.scrollTop ?? 0);
+    last.current = path;
+  }
   const returning = useRef(false);
   useEffect(() => {
     const leave = () => (returning.current = true);
@@ -78,23 +84,24 @@ function useScrollPlaces(main: { current: HTMLElement | null }, path: string): v
     const place = returning.current ? (places.current.get(path) ?? 0) : 0;
     returning.current = false;
     element.scrollTo({ top: place });
-    // What the page shows may come later than the page.
+    // What the page shows may come later than the page. A person who scrolls decides otherwise.
     const until = Date.now() + RETURN_MS;
     const timer = setInterval(() => {
-      if (Date.now() > until || element.scrollHeight - element.clientHeight >= place) clearInterval(timer);
-      if (place > 0) element.scrollTo({ top: place });
+      if (place === 0 || Date.now() > until) stop();
+      else if (element.scrollTop !== place) element.scrollTo({ top: place });
     }, 50);
-    const note = () => places.current.set(path, element.scrollTop);
-    element.addEventListener("scrollend", note);
+    const stop = () => clearInterval(timer);
+    const gestures = ["wheel", "touchmove", "keydown", "pointerdown"] as const;
+    for (const gesture of gestures) element.addEventListener(gesture, stop, { passive: true });
     return () => {
-      clearInterval(timer);
-      element.removeEventListener("scrollend", note);
+      stop();
+      for (const gesture of gestures) element.removeEventListener(gesture, stop);
     };
   }, [path]);
 }
 
 /** How long a page that the browser goes back to has to become as long as it was. */
-const RETURN_MS = 3000;
+const RETURN_MS = 2000;
 
 function Places({ places }: { places: Place[] }) {
   const { path } = useLocation();
