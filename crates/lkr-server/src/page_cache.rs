@@ -1,4 +1,4 @@
-//! Pages that were shown before, in bounded memory. Whoever uses it has checked the rights of its caller.
+//! Pages that were shown before, in bounded memory. It checks no rights: its callers do, before each use.
 
 use std::sync::Arc;
 

@@ -77,7 +77,7 @@ fn wants_page(request: &HttpRequest) -> bool {
     accept.is_some_and(|types| types.split(',').any(|kind| kind.trim().starts_with("text/html")))
 }
 
-/// What the console is told of the server: `Options` in its sources.
+/// The options of the server that the page hands to the console: `Options` in `web/src/options.ts`.
 #[derive(Serialize)]
 struct ServerOptions<'a> {
     version: &'a str,
