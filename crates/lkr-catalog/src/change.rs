@@ -21,19 +21,27 @@ pub struct ChangeNote {
     id: Uuid,
     /// The revision to which the document's points are being copied, if they are.
     copy: Option<u64>,
+    /// The process that makes the change; `None` for notes of earlier versions.
+    process: Option<Uuid>,
 }
 
 impl ChangeNote {
-    /// A new note about a document.
+    /// A new note about a document, by a process.
     #[must_use]
-    pub fn new(clock: &dyn Clock, doc_id: DocId) -> Self {
-        Self { doc_id, id: clock.new_uuid(), copy: None }
+    pub fn new(clock: &dyn Clock, doc_id: DocId, process: Uuid) -> Self {
+        Self { doc_id, id: clock.new_uuid(), copy: None, process: Some(process) }
     }
 
     /// A new note that the points and the text of a document are being copied to a revision.
     #[must_use]
-    pub fn of_copy(clock: &dyn Clock, doc_id: DocId, revision: u64) -> Self {
-        Self { copy: Some(revision), ..Self::new(clock, doc_id) }
+    pub fn of_copy(clock: &dyn Clock, doc_id: DocId, revision: u64, process: Uuid) -> Self {
+        Self { copy: Some(revision), ..Self::new(clock, doc_id, process) }
+    }
+
+    /// The process that makes the change; `None` for notes of earlier versions.
+    #[must_use]
+    pub const fn process(&self) -> Option<Uuid> {
+        self.process
     }
 
     /// The revision to which the document's points are being copied, if they are.
@@ -61,17 +69,22 @@ impl ChangeNote {
         format!("{}{}/{}", key::CHANGES, self.doc_id, self.id.simple())
     }
 
+    /// The revision of the copy if there is one, then `@` and the process.
     fn value(&self) -> String {
-        self.copy.map(|revision| revision.to_string()).unwrap_or_default()
+        let copy = self.copy.map(|revision| revision.to_string()).unwrap_or_default();
+        let process = self.process.map(|process| format!("@{}", process.simple())).unwrap_or_default();
+        copy + &process
     }
 
     pub(crate) fn parse(key: &str, value: &[u8]) -> Option<Self> {
         let (doc_id, id) = key.strip_prefix(key::CHANGES)?.split_once('/')?;
-        let copy = match value {
-            [] => None,
-            digits => Some(std::str::from_utf8(digits).ok()?.parse().ok()?),
+        let value = std::str::from_utf8(value).ok()?;
+        let (copy, process) = match value.split_once('@') {
+            Some((copy, process)) => (copy, Some(process.parse().ok()?)),
+            None => (value, None),
         };
-        Some(Self { doc_id: doc_id.parse().ok()?, id: id.parse().ok()?, copy })
+        let copy = if copy.is_empty() { None } else { Some(copy.parse().ok()?) };
+        Some(Self { doc_id: doc_id.parse().ok()?, id: id.parse().ok()?, copy, process })
     }
 }
 

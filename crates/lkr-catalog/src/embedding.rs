@@ -5,7 +5,7 @@ use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActiveTask, Catalog, CorpusSlot, Error, Result, Task, TaskSubject, UnfinishedTask, key, task_changes,
+    ActiveTask, Catalog, CollectionState, CorpusSlot, Error, Result, Task, TaskSubject, UnfinishedTask, key, task_changes,
 };
 
 /// The subject of a re-embedding task.
@@ -30,13 +30,18 @@ impl Catalog {
         Ok(self.active(REEMBEDDING).await?.is_some())
     }
 
-    /// Ends a re-embedding task as done and invalidates cached answers.
+    /// Ends a re-embedding task as done, and its change of the collections, and invalidates cached answers.
     ///
     /// # Errors
-    /// `Conflict` if the task ended meanwhile.
-    pub async fn end_reembedding(&self, active: ActiveTask, task: &Task) -> Result<()> {
+    /// `Conflict` if the task ended meanwhile, or the phase of the change is another.
+    pub async fn end_reembedding(
+        &self,
+        active: ActiveTask,
+        task: &Task,
+        collections: CollectionState,
+    ) -> Result<()> {
         let [put, mark] = task_changes::put(task, Expect::Any)?;
-        let writes = [active.end(), put, mark].into_iter().chain(Self::invalidate_cached_answers());
+        let writes = [active.end(), collections.complete()?, put, mark].into_iter().chain(Self::invalidate_cached_answers());
         Ok(self.state.apply(writes.chain(self.task_ended_events(task)).collect()).await?)
     }
 

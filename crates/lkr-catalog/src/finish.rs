@@ -8,6 +8,7 @@ use crate::{
     ActiveTask, Catalog, DocumentState, Error, Progress, Result, Stage, Stored, Task, TaskResult, TaskStatus,
     TaskSubject, UnfinishedTask, document,
     document_state::{FailedAttemptV1, MAX_FAILED_ATTEMPTS},
+    fingerprint_changes,
     garbage::{Garbage, discard_failed_attempt},
     key,
     partial_result::discard_working_records,
@@ -185,6 +186,7 @@ pub(crate) fn reindex(before: Option<&Document>, after: &Document) -> Vec<Write>
         let simhash = encode_simhash(&after.space, fingerprint.simhash);
         entries.push(Write::put(content, Expect::Any, Vec::new()));
         entries.push(Write::put(key::simhash(after.doc_id), Expect::Any, simhash));
+        entries.push(fingerprint_changes::put(after.doc_id));
     }
     let mut writes: Vec<Write> = before.map(unindex).unwrap_or_default();
     // A step may contain a key once only.
@@ -200,6 +202,7 @@ pub(crate) fn unindex(document: &Document) -> Vec<Write> {
         let content = key::content(&document.space, &fingerprint.sha256, document.doc_id);
         let keys = [content, key::simhash(document.doc_id)];
         writes.extend(keys.map(|key| Write::delete(key, Expect::Any)));
+        writes.push(fingerprint_changes::put(document.doc_id));
     }
     writes
 }

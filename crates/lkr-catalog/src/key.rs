@@ -28,6 +28,19 @@ pub(crate) const UNEMBEDDED: &str = "unembedded/";
 /// The model of the last re-embedding that was cancelled.
 pub(crate) const DECLINED: &str = "declined-model";
 
+/// Counts the sweeps of what was stored and not accepted.
+pub(crate) const SWEEPS: &str = "sweeps";
+
+/// How far the change of the embedding model is.
+pub(crate) const COLLECTIONS: &str = "collections";
+
+pub(crate) const ARRIVALS: &str = "arrival/";
+
+/// Present while a document that was published may be missing in the collections that are being filled.
+pub(crate) fn arrival(id: DocId) -> String {
+    format!("{ARRIVALS}{id}")
+}
+
 /// Counts the changes that affect the searches of a space.
 pub(crate) fn space_generation(space: &SpaceName) -> String {
     format!("{CORPUS_GENERATION}{space}")
@@ -141,6 +154,18 @@ pub(crate) const SIMHASHES: &str = "simhash/";
 
 pub(crate) fn simhash(id: DocId) -> String {
     format!("{SIMHASHES}{id}")
+}
+
+pub(crate) const SIMHASH_CHANGES: &str = "simhash-change/";
+
+/// Present if the fingerprint of a document changed lately.
+pub(crate) fn simhash_change(id: DocId) -> String {
+    format!("{SIMHASH_CHANGES}{id}")
+}
+
+/// The texts of a space that are becoming documents.
+pub(crate) fn text_claims(space: &SpaceName) -> String {
+    format!("text-claims/{space}")
 }
 
 /// The document that an account's upserts of a source in the space replace.

@@ -6,11 +6,13 @@ use lkr_state::{Record, ScanOrder, Write};
 use crate::{
     Catalog, ChangeNote, DocumentChange, Garbage, Result, Task,
     accept::IdempotencyRecordV1,
+    collection_phase::is_collection_state,
     document,
     document_state::{FailedAttemptV1, read_failed_attempt},
     embedding::is_cosine_scale,
     garbage, key, partial_result, space_index,
     task_record::read_task,
+    text_claims,
     text_index::{decode_simhash, encode_simhash},
     uploads::UploadV1,
 };
@@ -150,7 +152,11 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
     let text = || str::from_utf8(value).ok();
     let of_document = |prefix: &str| key.strip_prefix(prefix)?.parse::<DocId>().ok();
     let Some((kind, rest)) = key.split_once('/') else {
-        let is_own = [key::GENERATION, key::VERSION, key::WITHOUT_FINGERPRINTS, key::DECLINED].contains(&key);
+        if key == key::COLLECTIONS {
+            return is_collection_state(&record).then_some(RecordContent::Standalone);
+        }
+        let own = [key::GENERATION, key::VERSION, key::WITHOUT_FINGERPRINTS, key::DECLINED, key::SWEEPS];
+        let is_own = own.contains(&key);
         return Some(if is_own { RecordContent::Standalone } else { RecordContent::Unknown(record) });
     };
     match kind {
@@ -201,7 +207,10 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
             Some(RecordContent::Upload(rest.split('/').next()?.parse().ok()?, path))
         }
         "unembedded" => of_document(key::UNEMBEDDED).map(RecordContent::Unembedded),
-        "content-guard" | "generation" | "task-change" => Some(RecordContent::Standalone),
+        "arrival" | "content-guard" | "generation" | "simhash-change" | "task-change" => {
+            Some(RecordContent::Standalone)
+        }
+        "text-claims" => text_claims::is_readable(&record).then_some(RecordContent::Standalone),
         "cosine-scale" | "spread" => is_cosine_scale(value).then_some(RecordContent::Standalone),
         _ => Some(RecordContent::Unknown(record)),
     }

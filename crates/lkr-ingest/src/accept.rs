@@ -64,9 +64,14 @@ async fn try_accept(
     if !before.tasks.is_empty() {
         return Ok(Some(before.tasks));
     }
+    let no_sweep = match state.ports.peers.is_shared() {
+        true => Some(catalog.no_sweep().await?),
+        false => None,
+    };
     let Some((acceptances, mut writes)) = prepare(state, staged).await? else {
         return Ok(None);
     };
+    writes.extend(no_sweep);
     let tasks = || acceptances.iter().map(|acceptance| &acceptance.task);
     if let Some(idempotency) = idempotency {
         writes.push(idempotency.remember(tasks(), &before)?);

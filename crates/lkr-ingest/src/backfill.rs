@@ -21,6 +21,9 @@ const PAGE: usize = 100;
 /// The pause after a failure.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
 
+/// The role of the process that does this for all.
+const ROLE: &str = "backfill";
+
 /// The longest time between two rounds.
 const ROUND: Duration = Duration::from_secs(60);
 
@@ -28,7 +31,10 @@ const ROUND: Duration = Duration::from_secs(60);
 pub(crate) async fn run(state: Arc<IngestState>) {
     let mut tried = Tried::default();
     loop {
-        if let Err(error) = backfill(&state, &mut tried).await {
+        let done = async {
+            if state.ports.peers.leads(ROLE).await? { backfill(&state, &mut tried).await } else { Ok(()) }
+        };
+        if let Err(error) = done.await {
             tracing::warn!(%error, pause = ?RETRY_PAUSE, "cannot embed the documents that lack vectors; will retry");
             tokio::time::sleep(RETRY_PAUSE).await;
             continue;

@@ -1,132 +1,136 @@
 //! Which collections points are written to while the embedding model changes.
+//!
+//! Searches and writes use the aliases `l1`, `l2`, `l3` and `chunks`; the collections of the next model are filled beside
+//! those of the live one. The phase of that change is a record ([`CollectionState`]), and the step that publishes a document
+//! contains the record's version. So each document either was published before filling began, or is noted as an arrival, or
+//! was not published, in whichever process.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{sync::Arc, time::Duration};
 
+use lkr_catalog::{ActiveTask, Catalog, CollectionPhase, CollectionState};
 use lkr_domain::{DocId, Layer};
 use lkr_models::Embedder;
-use lkr_vectors::{Point, VectorStore};
-use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use lkr_state::Write;
+use lkr_vectors::{Collection, Point};
 
 use crate::{
-    Ports, Result,
-    collections::{collection_spec, live_model, switch_to},
+    Error, ErrorKind, Ports, Result,
+    collections::{collection_spec, live_model},
 };
 
-/// The live collections, and those of the next model while they are being filled.
-///
-/// Searches and writes use the aliases `l1`, `l2`, `l3` and `chunks`. Everything that writes a document's points holds a
-/// [`PointWriter`] until the document is published. Filling begins and ends only while there is no writer, so each document
-/// either exists when filling begins, or is in the [`ArrivalLog`] before it ends.
-#[derive(Debug, Default)]
-pub(crate) struct CollectionSets {
-    /// The documents written since filling began; `None` while nothing is being filled. Writers share the lock.
-    arrivals: RwLock<Option<Arc<Arrivals>>>,
-}
+/// The pause before a document is tried again whose collections are being replaced.
+const SWITCH_PAUSE: Duration = Duration::from_secs(1);
 
-/// Documents that the collections being filled may lack; `None` once filling has ended.
-#[derive(Debug)]
-struct Arrivals(Mutex<Option<BTreeSet<DocId>>>);
-
-impl Arrivals {
-    fn lock(&self) -> MutexGuard<'_, Option<BTreeSet<DocId>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The documents that are written while the collections of the next model are being filled.
-#[derive(Debug)]
-pub(crate) struct ArrivalLog(Arc<Arrivals>);
-
-impl ArrivalLog {
-    /// The documents written since the last call.
-    pub(crate) fn take(&self) -> BTreeSet<DocId> {
-        self.0.lock().as_mut().map(std::mem::take).unwrap_or_default()
-    }
-}
-
-impl Drop for ArrivalLog {
-    fn drop(&mut self) {
-        *self.0.lock() = None;
-    }
-}
-
-/// The permission to write the points of one document.
-pub(crate) struct PointWriter<'a> {
-    arrivals: RwLockReadGuard<'a, Option<Arc<Arrivals>>>,
-    doc_id: DocId,
+/// What the points of one document are written to. The collections are named, so a write never reaches those of another
+/// model.
+pub(crate) struct PointWriter {
+    collections: [(Layer, Collection); 4],
     embedder: Option<Arc<dyn Embedder>>,
+    /// The number of completed changes of the model when the writer was made.
+    switches: u64,
+    doc_id: DocId,
 }
 
-impl Drop for PointWriter<'_> {
-    fn drop(&mut self) {
-        // The lock is still held, so filling cannot end before this document is logged.
-        if let Some(arrivals) = &*self.arrivals {
-            arrivals.lock().as_mut().map(|arrivals| arrivals.insert(self.doc_id));
+impl PointWriter {
+    /// A writer for the points of a document.
+    ///
+    /// # Errors
+    /// `Waiting` while the aliases are about to be switched.
+    pub(crate) async fn new(ports: &Ports, doc_id: DocId) -> Result<Self> {
+        // Read before the collections, so that a switch in between is noticed.
+        let state = ports.catalog.collection_state().await?;
+        if !state.phase.allows_writes() {
+            return Err(switching());
         }
+        let live = live_model(&*ports.vectors).await?;
+        let embedder = live.and_then(|live| ports.embedders.embedder_of(&live));
+        let mut collections = Vec::with_capacity(Layer::ALL.len());
+        for layer in Layer::ALL {
+            let spec = ports.vectors.describe(&layer.into()).await?.ok_or_else(switching)?;
+            collections.push((layer, spec.collection));
+        }
+        let collections = collections.try_into().map_err(|_| switching())?;
+        Ok(Self { collections, embedder, switches: state.switches, doc_id })
     }
-}
 
-impl PointWriter<'_> {
     /// The model whose vectors searches use; `None` if they use none, or the model is unavailable.
     pub(crate) fn embedder(&self) -> Option<&dyn Embedder> {
         self.embedder.as_deref()
     }
 
     /// Stores points. Their dense vectors, if any, must be of [`embedder`](Self::embedder).
+    ///
+    /// # Errors
+    /// `Waiting` if the collections were dropped meanwhile.
     pub(crate) async fn upsert(&self, ports: &Ports, layer: Layer, points: Vec<Point>) -> Result<()> {
-        Ok(ports.vectors.upsert(&layer.into(), points).await?)
-    }
-}
-
-/// While it exists, there is no [`PointWriter`].
-pub(crate) struct WriteBarrier<'a> {
-    arrivals: RwLockWriteGuard<'a, Option<Arc<Arrivals>>>,
-}
-
-impl WriteBarrier<'_> {
-    /// Ends filling: searches and writes use the collections of `model` from now on.
-    pub(crate) async fn switch_to(mut self, vectors: &dyn VectorStore, model: &str) -> Result<()> {
-        switch_to(vectors, model).await?;
-        *self.arrivals = None;
-        Ok(())
-    }
-}
-
-impl CollectionSets {
-    /// Creates the collections of `embedder` unless they exist, and logs the documents that are written from now on.
-    pub(crate) async fn begin_filling(
-        &self,
-        vectors: &dyn VectorStore,
-        embedder: &dyn Embedder,
-    ) -> Result<ArrivalLog> {
-        for layer in Layer::ALL {
-            vectors.ensure(&collection_spec(layer, Some(embedder))?).await?;
+        let collection = self.collections.iter().find(|(of, _)| *of == layer).map(|(_, collection)| collection);
+        match ports.vectors.upsert(collection.ok_or_else(switching)?, points).await {
+            Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => Err(switching()),
+            upserted => Ok(upserted?),
         }
-        let arrivals = Arc::new(Arrivals(Mutex::new(Some(BTreeSet::new()))));
-        *self.arrivals.write().await = Some(Arc::clone(&arrivals));
-        Ok(ArrivalLog(arrivals))
     }
 
-    /// Waits for all writers and blocks further ones; `None` if a document was written that was not taken from `log` yet.
-    pub(crate) async fn block_writers_if_complete(&self, log: &ArrivalLog) -> Option<WriteBarrier<'_>> {
-        let arrivals = self.arrivals.write().await;
-        let is_complete = log.0.lock().as_ref().is_none_or(BTreeSet::is_empty);
-        is_complete.then_some(WriteBarrier { arrivals })
+    /// What the step must contain that makes the points live.
+    ///
+    /// # Errors
+    /// `Waiting` if the points are no longer in the live collections, or the aliases are about to be switched.
+    pub(crate) async fn publishing(&self, catalog: &Catalog) -> Result<Vec<Write>> {
+        let state = catalog.collection_state().await?;
+        if state.switches != self.switches || !state.phase.allows_writes() {
+            return Err(switching());
+        }
+        Ok(state.publishing(self.doc_id))
     }
+}
 
-    /// Waits for all writers and blocks further ones.
-    pub(crate) async fn block_writers(&self) -> WriteBarrier<'_> {
-        WriteBarrier { arrivals: self.arrivals.write().await }
+fn switching() -> Error {
+    Error::new(ErrorKind::Waiting(SWITCH_PAUSE), "write points", "the embedding model is being switched")
+}
+
+/// Creates the collections of `embedder` unless they exist. Documents that are published from now on are noted.
+pub(crate) async fn begin_filling(ports: &Ports, active: ActiveTask, embedder: &dyn Embedder) -> Result<()> {
+    for layer in Layer::ALL {
+        ports.vectors.ensure(&collection_spec(layer, Some(embedder))?).await?;
     }
+    begin_phase(ports, active, CollectionPhase::Filling).await
+}
 
-    /// Waits until the points of a document may be written.
-    pub(crate) async fn writer(&self, ports: &Ports, doc_id: DocId) -> Result<PointWriter<'_>> {
-        let arrivals = self.arrivals.read().await;
-        let live = live_model(&*ports.vectors).await?;
-        let embedder = live.and_then(|live| ports.embedders.embedder_of(&live));
-        Ok(PointWriter { arrivals, doc_id, embedder })
+/// Begins a phase of the change that a task makes.
+///
+/// # Errors
+/// `Superseded` if the task is not active.
+pub(crate) async fn begin_phase(ports: &Ports, active: ActiveTask, phase: CollectionPhase) -> Result<()> {
+    let catalog = &ports.catalog;
+    let attempt = || async {
+        if catalog.active(active.subject).await? != Some(active) {
+            return Err(Error::new(ErrorKind::Superseded, "reembed", "the task was cancelled"));
+        }
+        let before = catalog.collection_state().await?;
+        Ok(catalog.begin_phase(before, phase, active).await?)
+    };
+    catalog.retry_on_conflict("begin a phase of the change of the model", attempt).await
+}
+
+/// The write that ends the phase of a change that is cancelled.
+///
+/// # Errors
+/// `Conflict` while the aliases are being switched: the change is about to be complete.
+pub(crate) fn abandon(state: &CollectionState) -> Result<Write> {
+    if state.phase == CollectionPhase::Switching {
+        return Err(Error::new(ErrorKind::Conflict, "cancel task", "the embedding model is being switched"));
+    }
+    Ok(state.begin(CollectionPhase::Idle)?)
+}
+
+/// Ends the phase of a change whose task failed.
+pub(crate) async fn end_abandoned_phase(catalog: &Catalog) -> Result<()> {
+    let state = catalog.collection_state().await?;
+    if state.phase == CollectionPhase::Idle || catalog.is_reembedding().await? {
+        return Ok(());
+    }
+    match catalog.end_phase(state).await {
+        // A task began another phase.
+        Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => Ok(()),
+        begun => Ok(begun?),
     }
 }

@@ -1,5 +1,6 @@
 //! Names and contents of the collections of the four layers. Each embedding model has collections of its own.
 
+use lkr_catalog::Catalog;
 use lkr_domain::{Layer, hex};
 use lkr_models::Embedder;
 use lkr_vectors::{Collection, CollectionSpec, DenseSpec, Filter, Tags, VectorStore};
@@ -65,21 +66,32 @@ pub(crate) async fn switch_to(vectors: &dyn VectorStore, model: &str) -> Result<
     Ok(vectors.switch(&aliases.into_iter().collect::<Result<Vec<_>>>()?).await?)
 }
 
-/// Drops the collections that are neither live nor those of `next_model`, the model that documents are being re-embedded
-/// with.
-pub(crate) async fn drop_unused(vectors: &dyn VectorStore, next_model: Option<&str>) -> Result<()> {
+/// Drops the collections that are neither live nor those of the model that documents are being re-embedded with. Both are
+/// read anew before each collection is dropped, because another process may change them.
+pub(crate) async fn drop_unused(vectors: &dyn VectorStore, catalog: &Catalog) -> Result<()> {
+    let all = vectors.collections().await?;
     for layer in Layer::ALL {
-        let live = vectors.describe(&layer.into()).await?.map(|spec| spec.collection);
-        let next = next_model.map(|model| collection(layer, Some(model))).transpose()?;
-        for CollectionSpec { collection, .. } in vectors.collections().await? {
-            let is_used = [&live, &next].into_iter().flatten().any(|used| *used == collection);
-            if is_of_layer(&collection, layer) && !is_used {
-                tracing::info!(%collection, "dropping an unused collection");
-                vectors.drop_collection(&collection).await?;
+        for CollectionSpec { collection: name, .. } in &all {
+            if is_of_layer(name, layer) && !is_used(vectors, catalog, layer, name).await? {
+                tracing::info!(collection = %name, "dropping an unused collection");
+                vectors.drop_collection(name).await?;
             }
         }
     }
     Ok(())
+}
+
+/// Whether a collection of a layer is live or is being filled.
+async fn is_used(
+    vectors: &dyn VectorStore,
+    catalog: &Catalog,
+    layer: Layer,
+    name: &Collection,
+) -> Result<bool> {
+    let next_model = catalog.reembedding().await?.and_then(|unfinished| unfinished.task.input.model);
+    let next = next_model.map(|model| collection(layer, Some(&model.id))).transpose()?;
+    let live = vectors.describe(&layer.into()).await?.map(|spec| spec.collection);
+    Ok(live.as_ref() == Some(name) || next.as_ref() == Some(name))
 }
 
 /// Deletes points from all collections, including those that an earlier process began to fill.

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use lkr_catalog::{Catalog, Duplicate, Stored};
 use lkr_domain::{Dedup, Document, TaskId};
-use lkr_state::Write;
+use lkr_state::{Peers, Write};
 
 use crate::{
     Result,
     duplicate_index::{DuplicateIndex, SpaceText, TextClaim},
+    shared_claim::SharedClaim,
 };
 
 /// Whether a text becomes a document.
@@ -23,7 +24,7 @@ pub(crate) enum Decision<'a> {
 }
 
 pub(crate) async fn decide<'a>(
-    catalog: &Catalog,
+    (catalog, peers): (&Catalog, &Peers),
     index: &'a DuplicateIndex,
     task: TaskId,
     rule: Dedup,
@@ -37,7 +38,16 @@ pub(crate) async fn decide<'a>(
     match rule {
         Dedup::None => Ok(Decision::Unique(None, Vec::new())),
         Dedup::Sha256 => find_equal(catalog, claim, text).await,
-        Dedup::Simhash { threshold } => find_near(catalog, index, claim, text, threshold).await,
+        Dedup::Simhash { threshold } if peers.is_shared() => {
+            match SharedClaim::take(catalog, peers, task, text, threshold).await? {
+                Some(shared) => {
+                    let claim = claim.with_shared(shared);
+                    find_near((catalog, true), index, claim, text, threshold).await
+                }
+                None => Ok(Decision::Wait),
+            }
+        }
+        Dedup::Simhash { threshold } => find_near((catalog, false), index, claim, text, threshold).await,
     }
 }
 
@@ -60,13 +70,13 @@ async fn find_equal<'a>(
 }
 
 async fn find_near<'a>(
-    catalog: &Catalog,
+    (catalog, is_shared): (&Catalog, bool),
     index: &DuplicateIndex,
     claim: TextClaim<'a>,
     SpaceText { space, fingerprint }: SpaceText<'_>,
     threshold: u32,
 ) -> Result<Decision<'a>> {
-    index.load(catalog).await?;
+    index.load(catalog, is_shared).await?;
     let mut stale = HashSet::new();
     while let Some((doc_id, distance)) = index.nearest(space, fingerprint.simhash, threshold, &stale) {
         let document = catalog.document(doc_id).await?;

@@ -3,22 +3,35 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
-use lkr_catalog::Catalog;
+use lkr_catalog::{Catalog, FINGERPRINT_CHANGE_KEPT, FingerprintChange};
 use lkr_domain::{Dedup, DocId, Document, Fingerprint, SpaceName, TaskId};
 
-use crate::{Result, SimhashIndex};
+use crate::{Result, SimhashIndex, shared_claim::SharedClaim};
 
 /// The number of fingerprints that are read at a time.
 const PAGE: usize = 1_000;
+
+/// How long marks of changes can be relied on: shorter than they are kept.
+const FOLLOW_LIMIT: Duration = FINGERPRINT_CHANGE_KEPT.saturating_sub(Duration::from_secs(15));
 
 /// Claims on texts by the tasks of this process, and the SimHash fingerprints of live documents.
 #[derive(Debug, Default)]
 pub(crate) struct DuplicateIndex {
     claims: Mutex<HashMap<TaskId, (SpaceName, Fingerprint)>>,
     simhashes: Mutex<Simhashes>,
-    loading: tokio::sync::Mutex<()>,
+    loading: tokio::sync::Mutex<Followed>,
+}
+
+/// The changes of other processes that are in the index.
+#[derive(Debug, Default)]
+struct Followed {
+    /// When they were read last; `None` before the fingerprints were loaded.
+    at: Option<Instant>,
+    /// The versions of the marks that were read.
+    versions: HashMap<DocId, u64>,
 }
 
 /// A text and the space in which its duplicates are looked for.
@@ -67,11 +80,21 @@ enum Simhashes {
     Loaded(SpaceIndexes),
 }
 
-/// While it exists, no other task of this process claims an equal or near text.
+/// While it exists, no other task of this process claims an equal or near text, and no task of another process does one that
+/// is near by the same rule.
 #[derive(Debug)]
 pub(crate) struct TextClaim<'a> {
     index: &'a DuplicateIndex,
     task: TaskId,
+    shared: Option<SharedClaim>,
+}
+
+impl TextClaim<'_> {
+    /// The same claim, which other processes respect too.
+    pub(crate) fn with_shared(mut self, shared: SharedClaim) -> Self {
+        self.shared = Some(shared);
+        self
+    }
 }
 
 impl Drop for TextClaim<'_> {
@@ -129,7 +152,7 @@ impl DuplicateIndex {
             return None;
         }
         claims.insert(task, (space.clone(), fingerprint.clone()));
-        Some(TextClaim { index: self, task })
+        Some(TextClaim { index: self, task, shared: None })
     }
 
     /// The document of a space whose fingerprint is nearest to `simhash`, within `threshold` bits and not among `excluded`, and
@@ -149,12 +172,54 @@ impl DuplicateIndex {
         }
     }
 
-    /// Loads the fingerprints of all live documents, unless they are loaded.
-    pub(crate) async fn load(&self, catalog: &Catalog) -> Result<()> {
-        let _loading = self.loading.lock().await;
-        if matches!(*self.simhashes(), Simhashes::Loaded(_)) {
+    /// Loads the fingerprints of all live documents, unless they are loaded. If other processes change documents too, reads
+    /// their changes.
+    pub(crate) async fn load(&self, catalog: &Catalog, is_shared: bool) -> Result<()> {
+        let mut followed = self.loading.lock().await;
+        let is_loaded = matches!(*self.simhashes(), Simhashes::Loaded(_));
+        if is_loaded && !is_shared {
             return Ok(());
         }
+        let begun = Instant::now();
+        if is_loaded && followed.at.is_some_and(|at| at.elapsed() < FOLLOW_LIMIT) {
+            self.follow(catalog, &mut followed).await?;
+        } else {
+            // The marks are read first: what changes from then on is read again.
+            followed.versions = versions(&catalog.fingerprint_changes().await?);
+            self.load_all(catalog).await?;
+        }
+        followed.at = Some(begun);
+        Ok(())
+    }
+
+    /// Reads the changes of other processes, if the fingerprints are loaded, so that they need not be loaded again.
+    pub(crate) async fn keep_up(&self, catalog: &Catalog) -> Result<()> {
+        if self.loading.lock().await.at.is_none() {
+            return Ok(());
+        }
+        self.load(catalog, true).await
+    }
+
+    async fn follow(&self, catalog: &Catalog, followed: &mut Followed) -> Result<()> {
+        let changes = catalog.fingerprint_changes().await?;
+        let is_new = |change: &&FingerprintChange| followed.versions.get(&change.doc_id) != Some(&change.version);
+        let ids: Vec<DocId> = changes.iter().filter(is_new).map(|change| change.doc_id).collect();
+        for ids in ids.chunks(PAGE) {
+            let current = catalog.simhashes_of(ids).await?;
+            let mut simhashes = self.simhashes();
+            let Simhashes::Loaded(index) = &mut *simhashes else { continue };
+            for (doc_id, current) in ids.iter().zip(current) {
+                match current {
+                    Some((space, simhash)) => index.insert(&space, *doc_id, simhash),
+                    None => index.remove(*doc_id),
+                }
+            }
+        }
+        followed.versions = versions(&changes);
+        Ok(())
+    }
+
+    async fn load_all(&self, catalog: &Catalog) -> Result<()> {
         // From here on, published and deleted documents are recorded.
         *self.simhashes() = Simhashes::Loading(SpaceIndexes::default(), HashSet::new());
         let mut after = None;
@@ -185,6 +250,10 @@ impl DuplicateIndex {
             }
         }
     }
+}
+
+fn versions(changes: &[FingerprintChange]) -> HashMap<DocId, u64> {
+    changes.iter().map(|change| (change.doc_id, change.version)).collect()
 }
 
 /// Whether two texts are duplicates of each other by the rule.

@@ -11,7 +11,6 @@ use crate::{
     Error, ErrorKind, GcPause, IngestOptions, NewFile, Ports, ReembedTrigger, Result, Submission, Workers,
     accept::{accept, accept_one},
     change::change_by_hand,
-    collection_sets::CollectionSets,
     collections::{create_missing, live_model},
     delete_where::{self, BulkDelete},
     item::Item,
@@ -60,7 +59,7 @@ impl Ingestor {
     }
 
     fn new(ports: Ports, options: IngestOptions) -> Self {
-        Self { state: Arc::new(IngestState::new(ports, options, CollectionSets::default())) }
+        Self { state: Arc::new(IngestState::new(ports, options)) }
     }
 
     /// Accepts a document. On return its text and task are durable, and the task will end.

@@ -1,6 +1,9 @@
 //! Collects garbage, and queues the unfinished tasks that are not queued.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::{StreamExt, stream};
 use lkr_catalog::{Garbage, Task, TaskKind};
@@ -8,12 +11,15 @@ use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
 use crate::{
-    Error, ErrorKind, Ports, Result, collections::delete_everywhere, gc::Gc,
+    Error, ErrorKind, Ports, Result, collection_sets::end_abandoned_phase, collections::delete_everywhere, gc::Gc,
     missing_fingerprints::add_fingerprints, queueing::enqueue, state::IngestState,
 };
 
 /// The number of records that are read at a time.
 const BATCH: usize = 100;
+
+/// The number of short records that are read at a time.
+const LONG_BATCH: usize = 1_000;
 
 /// The revisions that are collected at once: mostly they wait for the disk, which commits concurrent writes together.
 const CONCURRENCY: usize = 8;
@@ -23,6 +29,19 @@ const PAUSED_COLLECTION: Duration = Duration::from_secs(2);
 
 /// The longest time between two rounds.
 const ROUND: Duration = Duration::from_secs(60);
+
+/// The longest time between two rounds if other processes leave work too.
+const SHARED_ROUND: Duration = Duration::from_secs(15);
+
+/// The role of the process that does the work of all.
+const ROLE: &str = "janitor";
+
+/// The time between two looks for what was stored and not accepted, among several processes.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(6 * 3600);
+
+/// The longest time between storing a document's text and accepting it. What is stored for longer is stored again before it
+/// is accepted.
+pub(crate) const ACCEPTANCE: Duration = Duration::from_secs(3600);
 
 /// How far the timestamps of files may lag behind the clock.
 const TIMESTAMP_LAG: Duration = Duration::from_millis(20);
@@ -44,28 +63,52 @@ pub(crate) async fn requeue_unfinished(ports: &Ports) -> Result<()> {
     }
 }
 
-/// Runs forever.
-pub(crate) async fn run(state: Arc<IngestState>) {
-    let (mut is_swept, mut has_fingerprints) = (false, false);
+/// Whether tasks are unfinished that are not queued: their processes ended before they queued them.
+async fn lacks_tasks(ports: &Ports) -> Result<bool> {
+    let (mut unfinished, mut after) = (0_u64, None::<String>);
     loop {
-        // While collection is paused, the next round will sweep.
-        if let Some(_collecting) = state.gc.try_collect().filter(|_| !is_swept) {
-            sweep(&state).await;
-            is_swept = true;
+        let (tasks, next) = ports.catalog.unfinished(after.as_deref(), LONG_BATCH).await?;
+        unfinished += tasks.len() as u64;
+        match next {
+            Some(next) => after = Some(next),
+            None => break,
         }
-        if !has_fingerprints {
+    }
+    // Tasks that are accepted or end meanwhile make no difference that lasts.
+    Ok(unfinished > ports.queue.len().await?)
+}
+
+/// Runs forever. Every process repairs what it left itself; the rest is done by one process for all.
+pub(crate) async fn run(state: Arc<IngestState>) {
+    let (mut sweeping, mut has_fingerprints) = (Sweeping::new(), false);
+    let peers = &state.ports.peers;
+    loop {
+        let leads = peers.leads(ROLE).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot find out which process collects garbage; will retry");
+            false
+        });
+        // While collection is paused, the next round will sweep.
+        if leads && let Some(_collecting) = state.gc.try_collect() {
+            sweeping.sweep_if_due(&state).await;
+        }
+        if leads && !has_fingerprints {
             match add_fingerprints(&state.ports, &state.duplicates).await {
                 Ok(()) => has_fingerprints = true,
                 Err(error) => tracing::warn!(%error, "cannot add missing fingerprints; will retry"),
             }
         }
-        if let Err(error) = round(&state).await {
+        let done = async {
+            round(&state).await?;
+            if leads { round_for_all(&state).await } else { Ok(()) }
+        };
+        if let Err(error) = done.await {
             tracing::warn!(%error, "garbage collection failed; will retry");
         }
-        state.gc.wait(ROUND).await;
+        state.gc.wait(if peers.is_shared() { SHARED_ROUND } else { ROUND }).await;
     }
 }
 
+/// Repairs what this process left.
 async fn round(state: &IngestState) -> Result<()> {
     if state.queueing.take_incomplete()
         && let Err(error) = requeue_unfinished(&state.ports).await
@@ -73,7 +116,16 @@ async fn round(state: &IngestState) -> Result<()> {
         state.queueing.mark_incomplete();
         return Err(error);
     }
-    state.changes.repair_all().await?;
+    state.changes.repair_all().await
+}
+
+/// Repairs what other processes left, and removes what nothing refers to.
+async fn round_for_all(state: &IngestState) -> Result<()> {
+    let ports = &state.ports;
+    if ports.peers.is_shared() && lacks_tasks(ports).await? {
+        requeue_unfinished(ports).await?;
+    }
+    end_abandoned_phase(&ports.catalog).await?;
     collect_all(state).await?;
     let oldest = state.ports.catalog.now() - state.options.retention;
     while state.ports.catalog.forget_tasks(oldest, BATCH).await? == BATCH {}
@@ -128,9 +180,42 @@ pub(crate) async fn clean_up_after(state: &IngestState, task: &Task) -> Result<(
     collect(&state.ports, &state.gc, &garbage).await
 }
 
-/// Removes what killed processes stored before any record referred to it.
-async fn sweep(state: &IngestState) {
-    let before = state.opened - TIMESTAMP_LAG;
+/// When to look for what killed processes stored before any record referred to it.
+struct Sweeping {
+    /// When it was done last; `None` before the first time.
+    last: Option<Instant>,
+}
+
+impl Sweeping {
+    const fn new() -> Self {
+        Self { last: None }
+    }
+
+    /// A process alone needs to look once: whatever is older than itself and not referred to was left. Among several, one
+    /// looks from time to time for what is older than any acceptance takes.
+    async fn sweep_if_due(&mut self, state: &IngestState) {
+        let is_shared = state.ports.peers.is_shared();
+        let is_due = self.last.is_none_or(|last| is_shared && last.elapsed() > SWEEP_INTERVAL);
+        if is_due {
+            let before = match is_shared {
+                true => state.opened.min(state.ports.catalog.now() - ACCEPTANCE),
+                false => state.opened,
+            };
+            sweep(state, before - TIMESTAMP_LAG).await;
+            self.last = Some(Instant::now());
+        }
+    }
+}
+
+/// Removes what was stored before `before` and no record refers to.
+async fn sweep(state: &IngestState, before: OffsetDateTime) {
+    // From here on, no process can accept what it stored before.
+    if state.ports.peers.is_shared()
+        && let Err(error) = state.ports.catalog.begin_sweep().await
+    {
+        tracing::warn!(%error, "cannot sweep unreferenced texts and originals; will retry");
+        return;
+    }
     if let Err(error) = sweep_uploads(&state.ports, before).await {
         tracing::warn!(%error, "cannot sweep unreferenced originals; the next start will");
     }

@@ -44,6 +44,7 @@ mod report;
 mod reused_vectors;
 mod runner;
 mod section;
+mod shared_claim;
 mod simhash_index;
 mod staging;
 mod state;

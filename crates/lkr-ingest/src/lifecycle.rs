@@ -4,7 +4,9 @@ use lkr_catalog::{Acceptance, Deleted, Task, TaskKind};
 use lkr_domain::{DocId, TaskId};
 use lkr_state::Write;
 
-use crate::{Error, ErrorKind, Result, model_change::decline_on_cancel, state::IngestState};
+use crate::{
+    Error, ErrorKind, Result, collection_sets::abandon, model_change::decline_on_cancel, state::IngestState,
+};
 
 /// Deletes a document and cancels its unfinished task.
 pub(crate) async fn delete(state: &IngestState, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
@@ -48,11 +50,6 @@ async fn try_cancel(state: &IngestState, task_id: TaskId) -> Result<Option<Task>
             "the deletion of a space cannot be cancelled",
         ));
     }
-    // A change of the model is not cancelled while it switches the aliases.
-    let _decision = match task.kind {
-        TaskKind::Reembed => Some(state.model_change.decision.lock().await),
-        _ => None,
-    };
     if task.status.has_ended() {
         return Err(Error::new(ErrorKind::Refused, "cancel task", "the task has ended"));
     }
@@ -61,7 +58,11 @@ async fn try_cancel(state: &IngestState, task_id: TaskId) -> Result<Option<Task>
         // It ended since it was read.
         return Err(Error::new(ErrorKind::Conflict, "cancel task", "the task changed"));
     };
-    let cancelled = catalog.cancel(&unfinished, decline_on_cancel(&task)).await?;
+    let mut alongside = decline_on_cancel(&task);
+    if task.kind == TaskKind::Reembed {
+        alongside.push(abandon(&catalog.collection_state().await?)?);
+    }
+    let cancelled = catalog.cancel(&unfinished, alongside).await?;
     state.gc.remove_original_of(&task).await;
     state.gc.wake();
     Ok(Some(cancelled))

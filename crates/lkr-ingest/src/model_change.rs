@@ -10,6 +10,7 @@ use tokio::sync::{Mutex, Notify};
 
 use crate::{
     Ports, Result,
+    collection_sets::abandon,
     collections::{drop_unused, live_model},
     queueing::Queueing,
 };
@@ -26,8 +27,8 @@ pub enum ReembedTrigger {
 /// Coordinates the change of the embedding model.
 #[derive(Debug, Default)]
 pub(crate) struct ModelChange {
-    /// Held while a change is accepted or cancelled, or switches the aliases.
-    pub(crate) decision: Mutex<()>,
+    /// Serialises accepting a change and dropping collections in this process.
+    decision: Mutex<()>,
     /// Wakes the backfill of missing vectors.
     pub(crate) wake_backfill: Notify,
     /// The consecutive failures of the model that documents are re-embedded with.
@@ -66,11 +67,10 @@ impl ModelChange {
 
     /// Drops the collections of changes that were cancelled or finished.
     pub(crate) async fn drop_unused_collections(&self, ports: &Ports) -> Result<()> {
-        // No change is accepted meanwhile that would use them.
+        // No change is accepted in this process meanwhile that would use them. One that another process accepts creates its
+        // collections again if they are gone.
         let _decision = self.decision.lock().await;
-        let unfinished = ports.catalog.reembedding().await?;
-        let model = unfinished.and_then(|unfinished| unfinished.task.input.model);
-        let dropped = drop_unused(&*ports.vectors, model.as_ref().map(|model| &*model.id)).await;
+        let dropped = drop_unused(&*ports.vectors, &ports.catalog).await;
         self.wake_backfill.notify_one();
         dropped
     }
@@ -87,7 +87,8 @@ async fn try_accept(
     let Some(model) = model else {
         // A start without a model does not mean that there will be none.
         if let (ReembedTrigger::Actor(_), Some(unfinished)) = (trigger, unfinished) {
-            catalog.cancel(unfinished, Vec::new()).await?;
+            let collections = abandon(&catalog.collection_state().await?)?;
+            catalog.cancel(unfinished, vec![collections]).await?;
         }
         return Ok(None);
     };
@@ -97,7 +98,8 @@ async fn try_accept(
     }
     if live_model(&*ports.vectors).await?.as_ref() == Some(&model.id) {
         if let Some(unfinished) = unfinished {
-            catalog.cancel(unfinished, vec![Catalog::clear_declined_model()]).await?;
+            let collections = abandon(&catalog.collection_state().await?)?;
+            catalog.cancel(unfinished, vec![Catalog::clear_declined_model(), collections]).await?;
         }
         return Ok(None);
     }
@@ -113,7 +115,11 @@ async fn try_accept(
         ReembedTrigger::Actor(creator) => creator.clone(),
     };
     let task = Task::reembed(catalog.clock(), created_by, model.clone());
-    catalog.accept_reembedding(&task, unfinished, vec![Catalog::clear_declined_model()]).await?;
+    let mut alongside = vec![Catalog::clear_declined_model()];
+    if unfinished.is_some() {
+        alongside.push(abandon(&catalog.collection_state().await?)?);
+    }
+    catalog.accept_reembedding(&task, unfinished, alongside).await?;
     tracing::info!(model = model.name, task = %task.task_id, "re-embedding all documents");
     Ok(Some(task))
 }

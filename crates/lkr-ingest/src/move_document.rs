@@ -14,6 +14,7 @@ use lkr_vectors::{Collection, Condition, Filter, Include, Point, PointOrigin, Ta
 use crate::{
     Error, ErrorKind, Ports, Result,
     change::{apply_by_hand, check_replacement},
+    collection_sets::PointWriter,
     collections::all_collections,
     state::IngestState,
 };
@@ -46,7 +47,7 @@ async fn try_move(
 ) -> Result<Option<Document>> {
     let catalog = &state.ports.catalog;
     // While the embedding model changes, the task that changes it also fills the copies.
-    let _writer = state.collections.writer(&state.ports, doc_id).await?;
+    let writer = PointWriter::new(&state.ports, doc_id).await?;
     let present = catalog.document_state(doc_id).await?;
     let Some(before) = present.document.as_ref().map(|document| &document.value) else { return Ok(None) };
     let now = catalog.now();
@@ -57,7 +58,8 @@ async fn try_move(
     copy_points(&state.ports, before, &after).await?;
     let sha256 = Some(before.content_sha256.as_str()).filter(|sha256| !sha256.is_empty());
     state.ports.texts.copy(doc_id, before.revision, revision, sha256).await?;
-    catalog.change(&present, &after, concurrent.as_ref(), Some(&pending.note), alongside.to_vec()).await?;
+    let alongside = [alongside.to_vec(), writer.publishing(catalog).await?].concat();
+    catalog.change(&present, &after, concurrent.as_ref(), Some(&pending.note), alongside).await?;
     pending.finish();
     state.duplicates.published(&after);
     Ok(Some(after))

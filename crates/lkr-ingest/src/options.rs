@@ -5,7 +5,8 @@ use std::time::Duration;
 pub struct IngestOptions {
     /// The number of documents that are processed at once. Beside them, if there are at least two, one document is processed
     /// of an account that has none in progress, and texts longer than 1 MiB are, as
-    /// [`long_texts`](Self::long_texts) allows.
+    /// [`long_texts`](Self::long_texts) allows. With 0, documents are accepted and another process on the same stores
+    /// processes them.
     pub workers: usize,
     /// The number of texts that are embedded and stored at a time: the most work that a crash can cost.
     pub batch: usize,

@@ -1,23 +1,24 @@
 //! Changes of live documents whose tags are set and whose record is not written yet.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use lkr_catalog::{Catalog, ChangeNote, Stored, tags_of};
 use lkr_domain::{DocId, Document};
-use lkr_state::KeyedMutex;
+use lkr_state::{KeyedMutex, Peers};
 use lkr_vectors::{Condition, Filter, VectorStore};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use crate::{Error, ErrorKind, Ports, Result, collections::set_tags_everywhere, gc::Gc};
 
 /// The number of notes that are read at a time.
 const BATCH: usize = 100;
 
-/// A note of another process is abandoned once it is this old.
+/// A note of an earlier version, which names no process, is abandoned once it is this old.
 const ABANDONED: Duration = Duration::from_secs(600);
 
 /// The changes that this process has begun and not finished.
@@ -30,7 +31,8 @@ pub(crate) struct PendingChanges {
     vectors: Arc<dyn VectorStore>,
     gc: Arc<Gc>,
     opened: OffsetDateTime,
-    /// Serialises the changes of one document.
+    peers: Peers,
+    /// Serialises the changes of one document in this process.
     pub(crate) locks: KeyedMutex,
     notes: Mutex<Notes>,
 }
@@ -50,6 +52,7 @@ impl PendingChanges {
             vectors: Arc::clone(&ports.vectors),
             gc,
             opened,
+            peers: ports.peers.clone(),
             locks: KeyedMutex::default(),
             notes: Mutex::default(),
         }
@@ -61,12 +64,13 @@ impl PendingChanges {
 
     /// Stores a note that the tags of a document's points may soon differ from its record.
     pub(crate) async fn begin(&self, doc_id: DocId) -> Result<PendingChange<'_>> {
-        self.begin_with(ChangeNote::new(self.catalog.clock(), doc_id)).await
+        self.begin_with(ChangeNote::new(self.catalog.clock(), doc_id, self.peers.id())).await
     }
 
     /// Stores a note that a document's points and text are being copied to a revision.
     pub(crate) async fn begin_copy(&self, doc_id: DocId, revision: u64) -> Result<PendingChange<'_>> {
-        self.begin_with(ChangeNote::of_copy(self.catalog.clock(), doc_id, revision)).await
+        let process = self.peers.id();
+        self.begin_with(ChangeNote::of_copy(self.catalog.clock(), doc_id, revision, process)).await
     }
 
     async fn begin_with(&self, note: ChangeNote) -> Result<PendingChange<'_>> {
@@ -81,14 +85,20 @@ impl PendingChanges {
         set_tags_everywhere(&*self.vectors, &filter, &tags_of(document)).await
     }
 
-    /// Repairs every change that failed in this process or was abandoned by another one.
+    /// Repairs every change that failed in this process, and those that processes left which have ended.
     pub(crate) async fn repair_all(&self) -> Result<()> {
         let failed = self.notes().failed.clone();
+        let mut running = None;
         let mut unrepaired = HashSet::new();
         let mut after = None;
         loop {
             let notes = self.catalog.unfinished_changes(after.as_ref(), BATCH).await?;
-            for note in notes.iter().filter(|note| failed.contains(note) || self.is_abandoned(note)) {
+            if running.is_none() && !notes.is_empty() {
+                running = Some(self.peers.running().await?);
+            }
+            let running = running.as_ref();
+            let is_abandoned = |note: &ChangeNote| running.is_some_and(|now| self.is_abandoned(note, now));
+            for note in notes.iter().filter(|note| failed.contains(note) || is_abandoned(note)) {
                 // One document that cannot be repaired does not block the others.
                 if let Err(error) = self.repair(note).await {
                     tracing::warn!(doc_id = %note.doc_id, %error, "cannot repair the tags of a document; will retry");
@@ -103,12 +113,14 @@ impl PendingChanges {
         }
     }
 
-    /// Whether the process that made the note has ended: the note is older than this process, or too old to be in progress in
-    /// another one.
-    fn is_abandoned(&self, note: &ChangeNote) -> bool {
+    /// Whether the process that made the note has ended. `running` was read after the note.
+    fn is_abandoned(&self, note: &ChangeNote, running: &BTreeSet<Uuid>) -> bool {
+        if let Some(process) = note.process() {
+            return !running.contains(&process);
+        }
         let made_at = note.made_at();
-        !self.notes().in_progress.contains(note)
-            && (made_at <= self.opened || made_at + ABANDONED < self.catalog.now())
+        let is_older = made_at <= self.opened && !self.peers.is_shared();
+        is_older || made_at + ABANDONED < self.catalog.now()
     }
 
     /// Sets the tags of a document's points from its record and deletes the note. The record is written unchanged, so that

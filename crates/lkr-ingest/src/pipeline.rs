@@ -71,7 +71,7 @@ impl<'a> Pipeline<'a> {
         }
         let describing = describe(&state.ports, &mut draft, task, report);
         let described = describing.instrument(debug_span!("describe")).await?;
-        let writer = state.collections.writer(&state.ports, task.doc_id()?).await?;
+        let writer = PointWriter::new(&state.ports, task.doc_id()?).await?;
         let reused = self.reusable_vectors(&writer).await?;
         let batch = state.options.batch;
         let storage = PointStorage { ports: &state.ports, batch, writer: &writer, reused: &reused };
@@ -94,7 +94,8 @@ impl<'a> Pipeline<'a> {
         let done = self.done(result);
         let has_dense = writer.embedder().is_some();
         loop {
-            let publication = Publication { draft: &draft, task: &done, has_dense, unique: &unique };
+            let publication =
+                Publication { draft: &draft, task: &done, has_dense, unique: &unique, writer: &writer };
             if publication.publish(state).instrument(debug_span!("publish")).await? {
                 return Ok(());
             }
@@ -141,7 +142,8 @@ impl<'a> Pipeline<'a> {
         let (catalog, index) = (&self.state.ports.catalog, &self.state.duplicates);
         let space = self.task.space.clone().unwrap_or_default();
         let text = SpaceText { space: &space, fingerprint };
-        match decide(catalog, index, self.task.task_id, self.task.input.dedup, text).await? {
+        let stores = (catalog, &self.state.ports.peers);
+        match decide(stores, index, self.task.task_id, self.task.input.dedup, text).await? {
             Decision::Unique(claim, unique) => Ok(Some((claim, unique))),
             Decision::Wait => {
                 let pause = (10 * self.begun.elapsed()).clamp(MIN_DUPLICATE_PAUSE, MAX_DUPLICATE_PAUSE);
@@ -183,7 +185,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// The vectors that a replacement can take from the document that it replaces.
-    async fn reusable_vectors(&self, writer: &PointWriter<'_>) -> Result<ReusedVectors> {
+    async fn reusable_vectors(&self, writer: &PointWriter) -> Result<ReusedVectors> {
         let (TaskKind::Replace, Some(embedder)) = (self.task.kind, writer.embedder()) else {
             return Ok(ReusedVectors::default());
         };

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use lkr_catalog::{Catalog, Originals, Texts};
 use lkr_models::{ChatModelSource, EmbedderSource};
 use lkr_parsers::Parser;
-use lkr_state::TaskQueue;
+use lkr_state::{Peers, TaskQueue};
 use lkr_taxonomy::Classifier;
 use lkr_vectors::VectorStore;
 
@@ -38,4 +38,6 @@ pub struct Ports {
     pub spaces: Option<Arc<dyn SpaceRecords>>,
     /// Receives what happens to tasks.
     pub observer: Option<Arc<dyn TaskObserver>>,
+    /// The processes that work on these stores.
+    pub peers: Peers,
 }

@@ -10,8 +10,8 @@ use lkr_state::Write;
 use lkr_vectors::{Condition, Filter, Tags};
 
 use crate::{
-    Error, ErrorKind, Result, collections::set_tags_everywhere, document_draft::DocumentDraft,
-    state::IngestState,
+    Error, ErrorKind, Result, collection_sets::PointWriter, collections::set_tags_everywhere,
+    document_draft::DocumentDraft, state::IngestState,
 };
 
 /// What to publish.
@@ -22,6 +22,8 @@ pub(crate) struct Publication<'a> {
     pub(crate) has_dense: bool,
     /// Expectations that no document has the same text.
     pub(crate) unique: &'a [Write],
+    /// What wrote the points.
+    pub(crate) writer: &'a PointWriter,
 }
 
 impl Publication<'_> {
@@ -60,7 +62,8 @@ impl Publication<'_> {
             *tags.lock().unwrap_or_else(PoisonError::into_inner) = settled_tags;
         }
         let task = with_properties(self.task, &document.title, &document.category);
-        catalog.publish(&present, &document, &task, self.has_dense, self.unique.to_vec()).await?;
+        let conditions = [self.unique.to_vec(), self.writer.publishing(catalog).await?].concat();
+        catalog.publish(&present, &document, &task, self.has_dense, conditions).await?;
         state.duplicates.published(&document);
         state.gc.remove_originals(doc_id, &present.originals_before(document.revision)).await;
         state.gc.wake();

@@ -2,21 +2,21 @@
 //! over in one step.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures_util::{FutureExt, StreamExt, stream};
-use lkr_catalog::{ActiveTask, ListFilter, Progress, ReembedResult, Stage, Task, TaskResult, TaskStatus};
+use lkr_catalog::{ActiveTask, CollectionPhase, ListFilter, Progress, ReembedResult, Stage, Task, TaskResult, TaskStatus};
 use lkr_domain::{DocId, Scope};
 use lkr_models::{Embedder, REFERENCE_SCALE};
 
 use crate::{
     Error, ErrorKind, Result,
     calibrate::calibrate,
-    collection_sets::{ArrivalLog, WriteBarrier},
-    collections::live_model,
+    collection_sets::{begin_filling, begin_phase},
+    collections::{live_model, switch_to},
     report::Report,
     state::IngestState,
     vector_fill::{VectorFiller, without_vectors},
@@ -24,6 +24,9 @@ use crate::{
 
 /// The number of documents that are listed at a time.
 const PAGE: usize = 100;
+
+/// The most documents that were published meanwhile and are read at a time.
+const ARRIVALS: usize = 1_000;
 
 /// The documents that are embedded at once, so that small ones share a batch of the model.
 const CONCURRENCY: usize = 4;
@@ -102,26 +105,23 @@ impl<'a> Reembedding<'a> {
         let begun = Instant::now();
         let (state, vectors) = (self.state, &*self.state.ports.vectors);
         let model = &self.embedder.profile().id;
-        let mut barrier = None;
         // If the model is live already, the process ended after the switch.
         if live_model(vectors).await?.as_ref() != Some(model) {
-            let log = state.collections.begin_filling(vectors, &**self.embedder).await?;
+            begin_filling(&state.ports, active, &**self.embedder).await?;
             self.fill_all().await?;
             calibrate(&state.ports, &**self.embedder, state.options.batch).await?;
-            barrier = Some(self.fill_arrivals(&log).await?);
-        }
-        let decision = state.model_change.decision.lock().await;
-        if let Some(barrier) = barrier {
-            self.check_active(active).await?;
-            barrier.switch_to(vectors, model).await?;
+            self.drain_arrivals(active).await?;
+            // From here on, the change can be neither cancelled nor replaced.
+            begin_phase(&state.ports, active, CollectionPhase::Switching).await?;
+            switch_to(vectors, model).await?;
         }
         let embedder = Arc::clone(self.embedder);
         let result = self.into_result(begun).await?;
         let documents = result.reembedded + result.left_out;
-        let done =
-            task.done(state.ports.catalog.now(), Stage::Embed, documents, TaskResult::Reembedded(result));
-        state.ports.catalog.end_reembedding(active, &done).await?;
-        drop(decision);
+        let catalog = &state.ports.catalog;
+        let done = task.done(catalog.now(), Stage::Embed, documents, TaskResult::Reembedded(result));
+        let collections = catalog.collection_state().await?;
+        catalog.end_reembedding(active, &done, collections).await?;
         tracing::info!(model = embedder.profile().name, documents, "searches use the new model");
         if let Err(error) = state.model_change.drop_unused_collections(&state.ports).await {
             tracing::warn!(%error, "cannot drop the collections of the previous model; the next start will");
@@ -166,32 +166,32 @@ impl<'a> Reembedding<'a> {
         }
     }
 
-    /// Embeds the documents written meanwhile, until there are none. If they do not become fewer, writers are blocked while
-    /// the rest is embedded.
-    async fn fill_arrivals(&mut self, log: &ArrivalLog) -> Result<WriteBarrier<'a>> {
-        let collections = &self.state.collections;
+    /// Embeds the documents that were published meanwhile, until there are none. If they do not become fewer, nothing may be
+    /// published while the rest is embedded. On return nothing may be published.
+    async fn drain_arrivals(&mut self, active: ActiveTask) -> Result<()> {
         let mut previous = usize::MAX;
         loop {
-            let arrived = log.take();
-            if arrived.is_empty()
-                && let Some(barrier) = collections.block_writers_if_complete(log).await
-            {
-                return Ok(barrier);
+            let arrived = self.fill_arrivals().await?;
+            if arrived == 0 || arrived >= previous {
+                break;
             }
-            if arrived.len() >= previous {
-                let barrier = collections.block_writers().await;
-                self.fill_set(&arrived).await?;
-                self.fill_set(&log.take()).await?;
-                return Ok(barrier);
-            }
-            previous = arrived.len();
-            self.fill_set(&arrived).await?;
+            previous = arrived;
         }
+        begin_phase(&self.state.ports, active, CollectionPhase::Draining).await?;
+        while self.fill_arrivals().await? > 0 {}
+        Ok(())
     }
 
-    async fn fill_set(&mut self, documents: &BTreeSet<DocId>) -> Result<()> {
-        let documents: Vec<DocId> = documents.iter().copied().collect();
-        self.fill(&documents).await
+    /// Embeds up to a batch of arrivals, and returns their number.
+    async fn fill_arrivals(&mut self) -> Result<usize> {
+        let catalog = &self.state.ports.catalog;
+        let arrivals = catalog.arrivals(ARRIVALS).await?;
+        let documents: Vec<DocId> = arrivals.iter().map(|arrival| arrival.doc_id).collect();
+        self.fill(&documents).await?;
+        for arrival in &arrivals {
+            catalog.forget_arrival(*arrival).await?;
+        }
+        Ok(arrivals.len())
     }
 
     async fn fill(&mut self, documents: &[DocId]) -> Result<()> {
@@ -240,14 +240,6 @@ impl<'a> Reembedding<'a> {
         let done = self.progress.done + documents;
         self.progress = Progress { done, total: self.progress.total.max(done) };
         self.report.progress(Stage::Embed, self.progress);
-    }
-
-    /// Fails if the change was cancelled or replaced by another.
-    async fn check_active(&self, active: ActiveTask) -> Result<()> {
-        if self.state.ports.catalog.active(active.subject).await? == Some(active) {
-            return Ok(());
-        }
-        Err(Error::new(ErrorKind::Superseded, "reembed", "the task was cancelled"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Storing a submitted document's text and file before its task is accepted.
 
-use std::fs::File;
+use std::{fs::File, time::Instant};
 
 use lkr_catalog::{ContentDigests, DocumentState, Task, TaskInput, original_path, replaced_path};
 use lkr_domain::{DocId, Original};
@@ -9,6 +9,7 @@ use time::OffsetDateTime;
 use crate::{
     Ports, Result, Submission,
     item::{Content, Item},
+    janitor::ACCEPTANCE,
 };
 
 /// A submitted document and what is stored of it so far.
@@ -25,6 +26,7 @@ struct StoredContent {
     original: Option<Original>,
     /// Set once everything is stored.
     digests: Option<ContentDigests>,
+    begun: Instant,
 }
 
 impl StagedDocument {
@@ -67,14 +69,17 @@ impl StagedDocument {
         if let Some(stored) = &self.stored {
             let revision = stored.revision;
             let latest = replaced.map_or(0, |state| state.next_revision(OffsetDateTime::UNIX_EPOCH));
-            if stored.doc_id == doc_id && latest <= revision {
+            // What is not accepted for long is removed, see `janitor`.
+            let is_fresh = stored.begun.elapsed() < ACCEPTANCE / 2;
+            if stored.doc_id == doc_id && latest <= revision && is_fresh {
                 return Ok(());
             }
             self.discard_unless_accepted(ports, &[]).await;
         }
         let now = ports.catalog.now();
         let revision = replaced.map_or(1, |state| state.next_revision(now));
-        self.stored = Some(StoredContent { doc_id, revision, original: None, digests: None });
+        let begun = Instant::now();
+        self.stored = Some(StoredContent { doc_id, revision, original: None, digests: None, begun });
         let (original, digests) = match &self.item.content {
             Content::Text(text) => (None, ports.texts.put(doc_id, revision, text.clone()).await?),
             Content::File { file_name, file, size_bytes, extracted } => {
@@ -91,7 +96,7 @@ impl StagedDocument {
                 (original, ports.texts.put_extracted(doc_id, revision, extracted).await?)
             }
         };
-        self.stored = Some(StoredContent { doc_id, revision, original, digests: Some(digests) });
+        self.stored = Some(StoredContent { doc_id, revision, original, digests: Some(digests), begun });
         Ok(())
     }
 

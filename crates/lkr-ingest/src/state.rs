@@ -7,7 +7,7 @@ use lkr_state::KeyedMutex;
 use time::OffsetDateTime;
 
 use crate::{
-    IngestOptions, Ports, collection_sets::CollectionSets, duplicate_index::DuplicateIndex, gc::Gc,
+    IngestOptions, Ports, duplicate_index::DuplicateIndex, gc::Gc,
     model_change::ModelChange, pending_changes::PendingChanges, queueing::Queueing, text_budget::TextBudget,
 };
 
@@ -21,7 +21,6 @@ pub(crate) struct IngestState {
     pub(crate) opened: OffsetDateTime,
     pub(crate) gc: Arc<Gc>,
     pub(crate) queueing: Arc<Queueing>,
-    pub(crate) collections: CollectionSets,
     pub(crate) changes: PendingChanges,
     pub(crate) text_budget: TextBudget,
     pub(crate) duplicates: DuplicateIndex,
@@ -31,7 +30,7 @@ pub(crate) struct IngestState {
 }
 
 impl IngestState {
-    pub(crate) fn new(ports: Ports, options: IngestOptions, collections: CollectionSets) -> Self {
+    pub(crate) fn new(ports: Ports, options: IngestOptions) -> Self {
         let opened = ports.catalog.now();
         let gc = Arc::new(Gc::new(ports.originals.clone()));
         let queueing = Queueing::new(
@@ -52,7 +51,6 @@ impl IngestState {
             options,
             opened,
             gc,
-            collections,
         }
     }
 }

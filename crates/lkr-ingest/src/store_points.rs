@@ -23,7 +23,7 @@ pub(crate) struct PointStorage<'a> {
     pub(crate) ports: &'a Ports,
     /// The number of chunks that are embedded and stored at a time.
     pub(crate) batch: usize,
-    pub(crate) writer: &'a PointWriter<'a>,
+    pub(crate) writer: &'a PointWriter,
     pub(crate) reused: &'a ReusedVectors,
 }
 

@@ -27,6 +27,9 @@ use crate::{
     text_budget::TextPermit,
 };
 
+/// How often the fingerprints are followed that other processes change.
+const FOLLOW_INTERVAL: Duration = Duration::from_secs(15);
+
 /// The running workers. Dropping it aborts them, which loses nothing.
 #[derive(Debug)]
 pub struct Workers {
@@ -65,6 +68,14 @@ impl Workers {
 
 /// Queues what an earlier process left and starts everything that runs in the background.
 pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
+    let (stop, stopped) = watch::channel(false);
+    let (mut tasks, busy) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
+    let workers = state.options.workers;
+    if workers == 0 {
+        state.ports.peers.follow_only();
+        tasks.spawn(run_until(stopped, janitor::run(Arc::clone(state))));
+        return Ok(Workers { stop, tasks, workers, busy });
+    }
     if let Err(error) = state.model_change.drop_unused_collections(&state.ports).await {
         tracing::warn!(%error, "cannot drop unused collections; the next start will");
     }
@@ -76,9 +87,6 @@ pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
         }
         requeued => requeued?,
     }
-    let (stop, stopped) = watch::channel(false);
-    let mut tasks = JoinSet::new();
-    let busy = Arc::new(AtomicUsize::new(0));
     let runner = Arc::new(Runner {
         catalog: state.ports.catalog.clone(),
         queue: Arc::clone(&state.ports.queue),
@@ -90,7 +98,6 @@ pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
         observer: state.ports.observer.clone(),
         jobs: IngestJobs(Arc::clone(state)),
     });
-    let workers = state.options.workers.max(1);
     // One worker beside the others, so that an account does not wait until another's burst leaves one free.
     let spare = usize::from(workers > 1);
     for lane in repeat_n(Lane::Short, workers).chain(repeat_n(Lane::Spare, spare)) {
@@ -98,8 +105,21 @@ pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
     }
     tasks.spawn(Arc::clone(&runner).work_on_long_texts(stopped.clone()));
     tasks.spawn(run_until(stopped.clone(), janitor::run(Arc::clone(state))));
+    if state.ports.peers.is_shared() {
+        tasks.spawn(run_until(stopped.clone(), follow_fingerprints(Arc::clone(state))));
+    }
     tasks.spawn(run_until(stopped, backfill::run(Arc::clone(state))));
     Ok(Workers { stop, tasks, workers, busy })
+}
+
+/// Reads what other processes change in the fingerprints of documents, before the marks of the changes expire.
+async fn follow_fingerprints(state: Arc<IngestState>) {
+    loop {
+        tokio::time::sleep(FOLLOW_INTERVAL).await;
+        if let Err(error) = state.duplicates.keep_up(&state.ports.catalog).await {
+            tracing::debug!(%error, "cannot read changes of fingerprints; will retry");
+        }
+    }
 }
 
 async fn run_until(mut stopped: watch::Receiver<bool>, work: impl Future<Output = ()>) {

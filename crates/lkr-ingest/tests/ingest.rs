@@ -16,7 +16,7 @@ use lkr_ingest::{DocumentChange, ErrorKind, IngestOptions, Ingestor, Ports, Subm
 use lkr_models::{Embedder, MemoryEmbedder};
 use lkr_parsers::Markdown;
 use lkr_state::{
-    ContentionObserver, Expect, FailingState, MAX_ATTEMPTS, MemoryQueue, MemoryState, ObservedState,
+    ContentionObserver, Expect, FailingState, MAX_ATTEMPTS, MemoryQueue, MemoryState, ObservedState, Peers,
     StateStore, StateStoreExt, Write,
 };
 use lkr_vectors::MemoryVectors;
@@ -38,6 +38,7 @@ fn ports(state: Arc<dyn StateStore>, uploads: &Path) -> Ports {
         deletion: None,
         spaces: None,
         observer: None,
+        peers: Peers::alone(),
     }
 }
 

@@ -138,6 +138,7 @@ async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {
         deletion: None,
         spaces: None,
         observer: None,
+        peers: Peers::alone(),
     };
     Ingestor::open_to_accept(ports, IngestOptions::default()).await.during("open knowledge base")
 }

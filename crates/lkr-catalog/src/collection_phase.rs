@@ -1,0 +1,165 @@
+//! How far the change of the embedding model is, and which documents were written meanwhile. All processes read these
+//! records, so a process that writes points and the one that changes the model agree without knowing each other.
+
+use lkr_domain::DocId;
+use lkr_state::{Expect, Record, ScanOrder, StateStoreExt, Write};
+use serde::{Deserialize, Serialize};
+
+use crate::{ActiveTask, Catalog, Error, Result, key};
+
+/// How far the change of the embedding model is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CollectionPhase {
+    /// No change is in progress.
+    #[default]
+    Idle,
+    /// The collections of the next model are being filled; each published document is noted as an arrival.
+    Filling,
+    /// The last arrivals are being filled; nothing may be published.
+    Draining,
+    /// The aliases are being switched; nothing may be published, and the change cannot be cancelled.
+    Switching,
+}
+
+impl CollectionPhase {
+    /// Whether documents may be published.
+    #[must_use]
+    pub const fn allows_writes(self) -> bool {
+        matches!(self, Self::Idle | Self::Filling)
+    }
+}
+
+/// The record of the change of the embedding model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CollectionState {
+    /// How far it is.
+    pub phase: CollectionPhase,
+    /// The number of changes that were completed. Points that were written before the last one are not in the live
+    /// collections.
+    pub switches: u64,
+    version: Option<u64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct CollectionStateV1 {
+    phase: CollectionPhase,
+    switches: u64,
+}
+
+/// A document that was published while the collections of the next model were being filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// The document. It may have been deleted since.
+    pub doc_id: DocId,
+    version: u64,
+}
+
+impl CollectionState {
+    /// The writes that the publishing step of a document must contain: it fails if the phase changes, and while collections
+    /// are being filled it notes the document.
+    #[must_use]
+    pub fn publishing(&self, doc_id: DocId) -> Vec<Write> {
+        let unchanged = Write::check(key::COLLECTIONS, self.expectation());
+        let arrival = (self.phase == CollectionPhase::Filling)
+            .then(|| Write::put(key::arrival(doc_id), Expect::Any, Vec::new()));
+        [unchanged].into_iter().chain(arrival).collect()
+    }
+
+    /// The write that begins another phase. It fails if the phase has changed since it was read.
+    ///
+    /// # Errors
+    /// `Corrupt` if the record cannot be encoded.
+    pub fn begin(&self, phase: CollectionPhase) -> Result<Write> {
+        self.put(phase, self.switches)
+    }
+
+    /// The write that completes a change. It fails if the phase has changed since it was read.
+    ///
+    /// # Errors
+    /// `Corrupt` if the record cannot be encoded.
+    pub fn complete(&self) -> Result<Write> {
+        self.put(CollectionPhase::Idle, self.switches.saturating_add(1))
+    }
+
+    fn put(&self, phase: CollectionPhase, switches: u64) -> Result<Write> {
+        let record = serde_json::to_vec(&CollectionStateV1 { phase, switches });
+        let record = record.map_err(|e| Error::corrupt("write phase of collections", e))?;
+        Ok(Write::put(key::COLLECTIONS, self.expectation(), record))
+    }
+
+    fn expectation(&self) -> Expect {
+        self.version.map_or(Expect::Absent, Expect::Version)
+    }
+
+    fn read(record: Option<&Record>) -> Result<Self> {
+        let Some(record) = record else {
+            return Ok(Self { phase: CollectionPhase::Idle, switches: 0, version: None });
+        };
+        let CollectionStateV1 { phase, switches } = serde_json::from_slice(&record.value)
+            .map_err(|e| Error::corrupt("read phase of collections", e))?;
+        Ok(Self { phase, switches, version: Some(record.version) })
+    }
+}
+
+impl Catalog {
+    /// How far the change of the embedding model is.
+    ///
+    /// # Errors
+    /// Those of the state store; `Corrupt` if the record cannot be read.
+    pub async fn collection_state(&self) -> Result<CollectionState> {
+        CollectionState::read(self.state.get(key::COLLECTIONS).await?.as_ref())
+    }
+
+    /// Begins another phase of the change that a task makes.
+    ///
+    /// # Errors
+    /// `Conflict` if the phase changed since it was read, or the task is not active.
+    pub async fn begin_phase(
+        &self,
+        before: CollectionState,
+        phase: CollectionPhase,
+        active: ActiveTask,
+    ) -> Result<()> {
+        Ok(self.state.apply(vec![before.begin(phase)?, active.check()]).await?)
+    }
+
+    /// Ends a change whose task is not active any more. Points that were written meanwhile must be written again, because the
+    /// aliases may have been switched.
+    ///
+    /// # Errors
+    /// `Conflict` if the phase changed since it was read.
+    pub async fn end_phase(&self, before: CollectionState) -> Result<()> {
+        Ok(self.state.apply(vec![before.complete()?]).await?)
+    }
+
+    /// Up to `limit` documents that were published while collections were being filled.
+    ///
+    /// # Errors
+    /// Those of the state store.
+    pub async fn arrivals(&self, limit: usize) -> Result<Vec<Arrival>> {
+        let records = self.state.scan(key::ARRIVALS, None, ScanOrder::Ascending, limit).await?;
+        let arrival = |(key, record): &(String, Record)| {
+            let doc_id = key.strip_prefix(key::ARRIVALS)?.parse().ok()?;
+            Some(Arrival { doc_id, version: record.version })
+        };
+        Ok(records.iter().filter_map(arrival).collect())
+    }
+
+    /// Removes a note, unless the document was published again since it was read.
+    ///
+    /// # Errors
+    /// Those of the state store.
+    pub async fn forget_arrival(&self, arrival: Arrival) -> Result<()> {
+        let delete = Write::delete(key::arrival(arrival.doc_id), Expect::Version(arrival.version));
+        match self.state.apply(vec![delete]).await {
+            Err(error) if error.kind() == lkr_state::ErrorKind::Conflict => Ok(()),
+            applied => Ok(applied?),
+        }
+    }
+}
+
+/// Whether the record of the phase can be read.
+pub(crate) fn is_collection_state(record: &Record) -> bool {
+    CollectionState::read(Some(record)).is_ok()
+}
