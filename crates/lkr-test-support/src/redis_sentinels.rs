@@ -38,7 +38,7 @@ impl RedisSentinels {
         let lines = format!(
             "sentinel monitor {MASTER} 127.0.0.1 {port} 2\n\
              sentinel down-after-milliseconds {MASTER} 1000\n\
-             sentinel failover-timeout {MASTER} 5000\n"
+             sentinel failover-timeout {MASTER} 2000\n"
         );
         let sentinel = |_| RedisServer::start_configured(&lines, &["--sentinel"]);
         let sentinels = (0..3).map(sentinel).collect::<Option<_>>()?;
@@ -64,6 +64,16 @@ impl RedisSentinels {
         let master = self.servers.iter_mut().find(|server| Some(server.port()) == port);
         #[expect(clippy::expect_used, reason = "a failure fails the test")]
         master.expect("the sentinels must know a master")
+    }
+
+    /// Has the sentinels make another server the master while the old one works.
+    ///
+    /// # Panics
+    /// If they refuse.
+    pub fn start_failover(&self) {
+        let answer =
+            self.sentinels.first().map(|sentinel| sentinel.command(&["SENTINEL", "FAILOVER", MASTER]));
+        assert!(matches!(&answer, Some(Ok(answer)) if answer.starts_with("+OK")), "{answer:?}");
     }
 
     /// Waits until the sentinels have made another server than the one on this port the master.
