@@ -1,4 +1,5 @@
-//! What tests and measurements need beside cargo: Python packages, the PDFium library, the program tesseract, a browser.
+//! What tests and measurements need beside cargo: Python packages, the PDFium library, the programs tesseract and
+//! redis-server, a browser.
 
 use std::{
     env,
@@ -21,6 +22,9 @@ const PDFIUM: &str = "LKR_PDFIUM_LIBRARY";
 /// Debian's packages of tesseract, and of the data that detects a page's orientation.
 const TESSERACT_PACKAGES: [&str; 2] = ["tesseract-ocr", "tesseract-ocr-osd"];
 
+/// Debian's package of Redis. Tests start their own servers on free ports and do not use the service that it may start.
+const REDIS_PACKAGES: [&str; 1] = ["redis-server"];
+
 /// The variable with the path of the browser.
 const CHROMIUM: &str = "LKR_CHROMIUM";
 
@@ -33,13 +37,14 @@ const CHROMIUM_PACKAGES: [&str; 3] = ["chromium", "fonts-dejavu-core", "fonts-no
 /// The sources of the console.
 const CONSOLE: &str = "crates/lkr-console/web";
 
-/// Makes PDFium, tesseract and a browser available to the tests. A tool that cannot be installed is a visible skip, and a
+/// Makes PDFium, tesseract, Redis and a browser available to the tests. A tool that cannot be installed is a visible skip, and a
 /// failure in CI.
 pub(crate) fn with_tools(tests: &mut Command) -> Result<()> {
     if let Some(library) = or_skip("tests with PDFium", pdfium())? {
         tests.env(PDFIUM, library);
     }
-    or_skip("tests with tesseract", tesseract())?;
+    or_skip("tests with tesseract", program("tesseract", &TESSERACT_PACKAGES))?;
+    or_skip("tests with Redis", program("redis-server", &REDIS_PACKAGES))?;
     with_browser(tests)
 }
 
@@ -127,13 +132,13 @@ pub(crate) fn python_packages(name: &str, packages: &[&str]) -> Result<PathBuf> 
     Ok(folder)
 }
 
-/// Installs tesseract from the system's packages unless it is installed.
-fn tesseract() -> Result<()> {
-    let program = format!("tesseract{}", env::consts::EXE_SUFFIX);
+/// Installs a program from the system's packages unless it is installed.
+fn program(name: &str, packages: &[&str]) -> Result<()> {
+    let program = format!("{name}{}", env::consts::EXE_SUFFIX);
     if is_on_path(&program) {
         return Ok(());
     }
-    install(&program, &TESSERACT_PACKAGES)
+    install(&program, packages)
 }
 
 /// Installs a program from Debian's packages.

@@ -1,5 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+mod redis;
+mod redis_sentinels;
+
+pub use redis::RedisServer;
+pub use redis_sentinels::RedisSentinels;
+
 use std::{
     env,
     io::Write as _,

@@ -1,0 +1,125 @@
+//! The errors of Redis as errors of lkr-state.
+
+use deadpool::managed::PoolError;
+use deadpool_redis::redis::{self, RedisError};
+use lkr_state::{Error, ErrorKind, Result};
+
+/// What an attempt failed with, and what follows from it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) message: String,
+    /// Whether another attempt may succeed soon.
+    pub(crate) is_temporary: bool,
+    /// Whether the server may have received the request, or will.
+    pub(crate) is_unknown: bool,
+    /// Whether other requests on this connection would fail too.
+    pub(crate) breaks_connection: bool,
+    /// Whether the server refuses the command itself, for want of rights or because it does not have it.
+    pub(crate) is_refusal: bool,
+    kind: ErrorKind,
+}
+
+/// What the server refuses for a while: it starts, runs a long script, is or becomes a replica, has too few replicas, or its
+/// cluster is being repaired.
+const TEMPORARY: [&str; 9] = [
+    "LOADING",
+    "BUSY",
+    "READONLY",
+    "MASTERDOWN",
+    "NOREPLICAS",
+    "CLUSTERDOWN",
+    "TRYAGAIN",
+    "UNBLOCKED",
+    "NOMASTERLINK",
+];
+
+/// What the server refuses until somebody makes room on it.
+const FULL: [&str; 2] = ["OOM", "MISCONF"];
+
+/// What a server says that is no longer the master.
+const DEMOTED: [&str; 4] = ["READONLY", "MASTERDOWN", "UNBLOCKED", "NOMASTERLINK"];
+
+impl Failure {
+    /// No answer came in time.
+    pub(crate) fn timeout(what: &str) -> Self {
+        let message = format!("no answer from Redis in time: {what}");
+        Self { breaks_connection: true, ..Self::unavailable(message, true) }
+    }
+
+    /// Nothing was sent.
+    pub(crate) fn unsent(message: impl Into<String>) -> Self {
+        Self::unavailable(message.into(), false)
+    }
+
+    /// The server did what it was asked, but too few replicas have received it.
+    pub(crate) fn too_few_replicas(reached: i64, wanted: u32) -> Self {
+        let message = format!("the write reached {reached} of {wanted} replicas in time");
+        Self::unavailable(message, true)
+    }
+
+    const fn unavailable(message: String, is_unknown: bool) -> Self {
+        Self {
+            message,
+            is_temporary: true,
+            is_unknown,
+            breaks_connection: false,
+            is_refusal: false,
+            kind: ErrorKind::Unavailable,
+        }
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self { is_temporary: false, kind: ErrorKind::Internal, ..Self::unavailable(message.into(), true) }
+    }
+
+    pub(crate) fn from_redis(error: &RedisError) -> Self {
+        let code = error.code().unwrap_or_default().to_owned();
+        let from_server = matches!(error.kind(), redis::ErrorKind::Server(_) | redis::ErrorKind::Extension);
+        let is_full = FULL.contains(&code.as_str());
+        let is_temporary = !from_server && is_connection_error(error) || TEMPORARY.contains(&code.as_str());
+        let kind = if is_temporary || is_full { ErrorKind::Unavailable } else { ErrorKind::Internal };
+        Self {
+            message: error.to_string(),
+            is_temporary,
+            is_unknown: !from_server,
+            breaks_connection: !from_server || DEMOTED.contains(&code.as_str()),
+            is_refusal: ["NOPERM", "ERR"].contains(&code.as_str()),
+            kind,
+        }
+    }
+
+    pub(crate) fn from_pool(error: PoolError<RedisError>) -> Self {
+        match error {
+            PoolError::Backend(error) => {
+                let failure = Self::from_redis(&error);
+                Self {
+                    is_unknown: false,
+                    message: format!("cannot connect to Redis: {}", failure.message),
+                    ..failure
+                }
+            }
+            PoolError::Timeout(_) => Self::unsent("no connection to Redis in time"),
+            error => Self::internal(format!("the pool of connections failed: {error}")),
+        }
+    }
+
+    pub(crate) fn into_error(self, operation: &'static str) -> Error {
+        Error::new(self.kind, operation, self.message)
+    }
+}
+
+fn is_connection_error(error: &RedisError) -> bool {
+    let is_missing_master = matches!(
+        error.kind(),
+        redis::ErrorKind::MasterNameNotFoundBySentinel
+            | redis::ErrorKind::ClusterConnectionNotFound
+            // The connection ended amid an answer.
+            | redis::ErrorKind::Parse
+    );
+    is_missing_master || error.is_io_error() || error.is_timeout() || error.is_connection_dropped()
+}
+
+/// An answer that no script of this crate gives.
+pub(crate) fn unexpected<T>(operation: &'static str) -> Result<T> {
+    Err(Error::new(ErrorKind::Internal, operation, "Redis answered in an unknown form"))
+}

@@ -1,0 +1,222 @@
+//! Connections, and the pool of them.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use deadpool::managed;
+use deadpool_redis::redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _,
+    RedisConnectionInfo, RedisError, RedisResult, TlsCertificates, TlsMode, Value,
+    aio::{ConnectionLike as _, MultiplexedConnection},
+    cluster::{ClusterClient, ClusterClientBuilder},
+    cluster_async::ClusterConnection,
+    cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr},
+    sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType},
+};
+use tokio::sync::Mutex;
+
+use crate::{
+    RedisConfig,
+    address::{Address, Kind},
+};
+
+/// Longer than any request: each has its own limit, and this one only keeps the client's default from applying.
+const NO_LIMIT: Duration = Duration::from_secs(600);
+
+/// Makes connections. deadpool-redis makes those to a single server; its managers of sentinels and clusters have no
+/// timeouts to set, so the client of redis makes those.
+pub(crate) struct Links {
+    target: Target,
+    connect_timeout: Duration,
+    /// Grows when a connection turns out to be broken: all that were made before are then replaced, without a test of each.
+    generation: AtomicU64,
+}
+
+enum Target {
+    Single(Box<deadpool_redis::Manager>),
+    Sentinel(Box<Mutex<SentinelClient>>),
+    Cluster(Box<ClusterClient>),
+}
+
+/// A connection. A request whose future is dropped leaves it usable: its driver reads the answer.
+pub(crate) struct Link {
+    connection: Connection,
+    generation: u64,
+}
+
+enum Connection {
+    Single(MultiplexedConnection),
+    Cluster(ClusterConnection),
+}
+
+impl Links {
+    /// # Errors
+    /// The reason, without the URL.
+    pub(crate) fn new(config: &RedisConfig) -> Result<Self, String> {
+        let address = Address::parse(&config.url)?;
+        let certificates = address
+            .tls
+            .then(|| TlsCertificates { client_tls: None, root_cert: config.tls_authorities.clone() });
+        let target = match &address.kind {
+            Kind::Single => single(&address, certificates.as_ref(), config.connect_timeout),
+            Kind::Sentinel(master) => sentinel(&address, master, certificates),
+            Kind::Cluster => cluster(&address, certificates, config.connect_timeout),
+        };
+        let target = target.map_err(|error| error.to_string())?;
+        Ok(Self { target, connect_timeout: config.connect_timeout, generation: AtomicU64::new(0) })
+    }
+
+    /// Whether another server may take the place of the master.
+    pub(crate) const fn has_failover(&self) -> bool {
+        !matches!(self.target, Target::Single(_))
+    }
+
+    /// Has all connections as old as this one replaced.
+    pub(crate) fn replace(&self, link: &Link) {
+        let (old, new) = (link.generation, link.generation + 1);
+        let _already_replaced =
+            self.generation.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+impl managed::Manager for Links {
+    type Type = Link;
+    type Error = RedisError;
+
+    async fn create(&self) -> RedisResult<Link> {
+        let generation = self.generation.load(Ordering::Relaxed);
+        let connection = match &self.target {
+            Target::Single(manager) => Connection::Single(managed::Manager::create(&**manager).await?),
+            Target::Sentinel(client) => {
+                let mut client = client.lock().await;
+                let made = client.get_async_connection_with_config(&limits(self.connect_timeout)).await?;
+                Connection::Single(made)
+            }
+            Target::Cluster(client) => Connection::Cluster(client.get_async_connection().await?),
+        };
+        Ok(Link { connection, generation })
+    }
+
+    async fn recycle(&self, link: &mut Link, _: &managed::Metrics) -> managed::RecycleResult<RedisError> {
+        if link.generation == self.generation.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(managed::RecycleError::message("the connection is too old"))
+    }
+}
+
+impl Link {
+    /// Sends a command to the server that has its keys.
+    pub(crate) async fn send(&mut self, command: &Cmd) -> RedisResult<Value> {
+        let answer = match &mut self.connection {
+            Connection::Single(connection) => connection.req_packed_command(command).await,
+            Connection::Cluster(connection) => connection.req_packed_command(command).await,
+        };
+        answer.and_then(Value::extract_error)
+    }
+
+    /// Sends a command without keys to the server that has `key`.
+    pub(crate) async fn send_to(&mut self, key: &str, command: Cmd) -> RedisResult<Value> {
+        match &mut self.connection {
+            Connection::Single(_) => self.send(&command).await,
+            Connection::Cluster(connection) => {
+                let route = Route::with_key(key, SlotAddr::Master);
+                let routing = RoutingInfo::SingleNode(SingleNodeRoutingInfo::SpecificNode(route));
+                connection.route_command(command, routing).await.and_then(Value::extract_error)
+            }
+        }
+    }
+}
+
+fn single(
+    address: &Address,
+    certificates: Option<&TlsCertificates>,
+    connect_timeout: Duration,
+) -> RedisResult<Target> {
+    let mut infos = infos(address)?;
+    let info = infos.swap_remove(0);
+    // The client reads the certificates; only their result can be given to the manager.
+    let info = match certificates {
+        Some(certificates) => {
+            Client::build_with_tls(info, certificates.clone())?.get_connection_info().clone()
+        }
+        None => info,
+    };
+    let manager = deadpool_redis::Manager::new_with_config(info, limits(connect_timeout))?;
+    Ok(Target::Single(Box::new(manager)))
+}
+
+fn sentinel(address: &Address, master: &str, certificates: Option<TlsCertificates>) -> RedisResult<Target> {
+    let hosts = infos(address)?.into_iter().map(|info| info.addr().clone());
+    let mut builder = SentinelClientBuilder::new(hosts, master, SentinelServerType::Master)?;
+    if let Some(certificates) = certificates {
+        builder = builder
+            .set_client_to_redis_tls_mode(TlsMode::Secure)
+            .set_client_to_sentinel_tls_mode(TlsMode::Secure);
+        builder = builder
+            .set_client_to_redis_certificates(certificates.clone())
+            .set_client_to_sentinel_certificates(certificates);
+    }
+    builder = builder.set_client_to_redis_db(address.database);
+    if let Some(user) = &address.user {
+        builder = builder.set_client_to_redis_username(user);
+    }
+    if let Some(password) = &address.password {
+        builder = builder.set_client_to_redis_password(password);
+    }
+    if let Some(user) = &address.sentinel_user {
+        builder = builder.set_client_to_sentinel_username(user);
+    }
+    if let Some(password) = &address.sentinel_password {
+        builder = builder.set_client_to_sentinel_password(password);
+    }
+    Ok(Target::Sentinel(Box::new(Mutex::new(builder.build()?))))
+}
+
+fn cluster(
+    address: &Address,
+    certificates: Option<TlsCertificates>,
+    connect_timeout: Duration,
+) -> RedisResult<Target> {
+    let mut builder = ClusterClientBuilder::new(infos(address)?)
+        .connection_timeout(connect_timeout)
+        .response_timeout(NO_LIMIT)
+        .overall_response_timeout(None);
+    if let Some(certificates) = certificates {
+        builder = builder.certs(certificates);
+    }
+    Ok(Target::Cluster(Box::new(builder.build()?)))
+}
+
+/// The addresses with the credentials of the servers.
+fn infos(address: &Address) -> RedisResult<Vec<ConnectionInfo>> {
+    let mut redis = RedisConnectionInfo::default().set_db(address.database);
+    if let Some(user) = &address.user {
+        redis = redis.set_username(user);
+    }
+    if let Some(password) = &address.password {
+        redis = redis.set_password(password);
+    }
+    let info = |(host, port): &(String, u16)| {
+        let (host, port) = (host.clone(), *port);
+        let address = match address.tls {
+            true => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
+            false => ConnectionAddr::Tcp(host, port),
+        };
+        Ok(address.into_connection_info()?.set_redis_settings(redis.clone()))
+    };
+    address.hosts.iter().map(info).collect()
+}
+
+fn limits(connect_timeout: Duration) -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new().set_connection_timeout(Some(connect_timeout)).set_response_timeout(None)
+}
+
+impl fmt::Debug for Links {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Links").field("generation", &self.generation).finish_non_exhaustive()
+    }
+}

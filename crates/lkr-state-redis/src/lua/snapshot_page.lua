@@ -1,0 +1,24 @@
+-- The records of a snapshot that have not changed since. ARGV goes on with the key after which the page begins and the
+-- number of bytes after which it ends.
+-- Returns the key after which the next page begins ('' after the last one), then keys and records.
+local records, keys, snapshots = KEYS[1], KEYS[2], KEYS[3]
+local PAGE = 500
+local highest = renew(snapshots)
+if not highest then return { 'lost' } end
+local low = ARGV[4] == '' and '-' or '(' .. ARGV[4]
+local bytes, size = tonumber(ARGV[5]), 0
+local found = { 'ok', '' }
+local page = redis.call('ZRANGEBYLEX', keys, low, '+', 'LIMIT', 0, PAGE)
+for _, key in ipairs(page) do
+  local record = redis.call('HGET', records, key)
+  if header(record) <= highest then
+    found[#found + 1], found[#found + 2] = key, record
+    size = size + #record
+  end
+  if size > bytes then
+    found[2] = key
+    return found
+  end
+end
+if #page == PAGE then found[2] = page[PAGE] end
+return found

@@ -1,0 +1,50 @@
+//! The scripts. The first line tells the server what a script may do: without flags it is refused before it begins if the
+//! server is a replica, has too few replicas or no memory left, so no script ends halfway.
+
+use std::sync::OnceLock;
+
+use deadpool_redis::redis;
+
+/// A script of the server.
+pub(crate) struct Script {
+    pub(crate) text: &'static str,
+    hash: OnceLock<String>,
+}
+
+impl Script {
+    const fn new(text: &'static str) -> Self {
+        Self { text, hash: OnceLock::new() }
+    }
+
+    /// The hash by which the server knows a script that it ran before.
+    pub(crate) fn hash(&self) -> &str {
+        self.hash.get_or_init(|| redis::Script::new(self.text).get_hash().to_owned())
+    }
+}
+
+macro_rules! scripts {
+    ($($name:ident = $first_line:literal $($part:literal)*;)*) => {$(
+        pub(crate) static $name: Script = Script::new(concat!(
+            $first_line, "\n", $(include_str!(concat!("lua/", $part, ".lua")),)*
+        ));
+    )*};
+}
+
+scripts! {
+    GET = "#!lua flags=no-writes" "clock" "records" "get";
+    SCAN = "#!lua flags=no-writes" "clock" "records" "scan";
+    APPLY = "#!lua" "clock" "step" "records" "apply";
+    SNAPSHOT_OPEN = "#!lua" "clock" "snapshot_open";
+    SNAPSHOT_PAGE = "#!lua" "clock" "records" "snapshot_lease" "snapshot_page";
+    SNAPSHOT_KEPT = "#!lua" "clock" "snapshot_lease" "snapshot_kept";
+    SNAPSHOT_CLOSE = "#!lua flags=allow-oom" "snapshot_close";
+    RESTORE = "#!lua" "clock" "records" "restore";
+    INSTALL = "#!lua" "install";
+    ENQUEUE = "#!lua" "clock" "step" "queue" "enqueue";
+    CLAIM = "#!lua" "clock" "step" "queue" "claim";
+    HEARTBEAT = "#!lua" "clock" "step" "queue" "heartbeat";
+    // What removes tasks runs without free memory too, so that a full server can empty itself.
+    FINISH = "#!lua flags=allow-oom" "clock" "step" "queue" "finish";
+    RETRY = "#!lua" "clock" "step" "queue" "retry";
+    REMOVE = "#!lua flags=allow-oom" "clock" "step" "queue" "remove";
+}

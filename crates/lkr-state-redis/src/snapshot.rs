@@ -1,0 +1,177 @@
+//! Consistent copies while writes go on.
+//!
+//! A snapshot registers in the server with the highest version so far. From then on, `apply` keeps the old record of each
+//! key that it changes, if the record is not newer than that. The reader pages through the keys and takes the records that
+//! are not newer, and then the kept ones: a record that the first pass missed was changed before the pass reached it, and
+//! so was kept before the second pass began. The registration ends by itself if its reader does not renew it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use lkr_state::{Error, ErrorKind, Result};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::{
+    client::{Call, RedisClient},
+    dump::{DumpWriter, Stored},
+    error::unexpected,
+    reply::Reply,
+    script::{self, Script},
+};
+
+const OPERATION: &str = "snapshot";
+/// How long a snapshot stays registered after each page, in milliseconds.
+const LEASE: &str = "60000";
+/// The number of bytes after which a page ends.
+const PAGE_BYTES: &str = "4194304";
+/// The number of pages that wait to be written.
+const WAITING_PAGES: usize = 2;
+
+/// Writes a copy of all records into the new folder `to`. It runs to its end even if this future is dropped.
+pub(crate) async fn write(client: &Arc<RedisClient>, to: &Path) -> Result<()> {
+    let (client, to) = (Arc::clone(client), to.to_owned());
+    let copying = tokio::spawn(async move { copy(&client, to).await });
+    copying.await.map_err(|error| Error::new(ErrorKind::Internal, OPERATION, error))?
+}
+
+async fn copy(client: &RedisClient, to: PathBuf) -> Result<()> {
+    let dump = tokio::task::spawn_blocking(move || DumpWriter::create(&to));
+    let dump = joined(dump.await)?;
+    let reader = Reader::open(client).await?;
+    let (pages, waiting) = mpsc::channel(WAITING_PAGES);
+    let highest = reader.highest;
+    let writing = tokio::task::spawn_blocking(move || write_pages(dump, waiting, highest));
+    let read = reader.read_all(&pages).await;
+    // Without this message, the file does not get its final name.
+    if read.is_ok() {
+        let _writer_failed = pages.send(Page::End).await;
+    }
+    drop(pages);
+    let written = joined(writing.await);
+    reader.close().await;
+    // A failure of the writer is why the reader could not go on.
+    written.and(read)
+}
+
+/// Records that were read, or the end of them.
+enum Page {
+    Records(Vec<Stored>),
+    End,
+}
+
+fn write_pages(mut dump: DumpWriter, mut pages: mpsc::Receiver<Page>, highest: u64) -> io::Result<()> {
+    while let Some(page) = pages.blocking_recv() {
+        match page {
+            Page::Records(records) => records.iter().try_for_each(|record| dump.write(record))?,
+            Page::End => return dump.finish(highest),
+        }
+    }
+    Ok(())
+}
+
+/// A registered snapshot.
+struct Reader<'a> {
+    client: &'a RedisClient,
+    id: Uuid,
+    place: usize,
+    highest: u64,
+}
+
+impl<'a> Reader<'a> {
+    async fn open(client: &'a RedisClient) -> Result<Self> {
+        let id = Uuid::new_v4();
+        let (keys, arguments) = (client.keys.snapshot_open(), [&id.as_bytes()[..], LEASE.as_bytes()]);
+        let call = Call { script: &script::SNAPSHOT_OPEN, keys: &keys, arguments: &arguments };
+        let mut reply = Reply::new(OPERATION, client.write(OPERATION, call).await?.value)?;
+        match reply.text()?.as_str() {
+            "ok" => {
+                let place = usize::try_from(reply.number()?).or_else(|_| unexpected(OPERATION))?;
+                Ok(Self { client, id, place, highest: reply.number()? })
+            }
+            _ => Err(Error::new(ErrorKind::Unavailable, OPERATION, "too many snapshots are being written")),
+        }
+    }
+
+    async fn read_all(&self, pages: &mpsc::Sender<Page>) -> Result<()> {
+        let mut after = Vec::new();
+        loop {
+            let keys = self.client.keys.snapshot_page();
+            let (next, records) =
+                self.page(&script::SNAPSHOT_PAGE, &keys, &[&after, PAGE_BYTES.as_bytes()]).await?;
+            hand_on(pages, records).await?;
+            if next.is_empty() {
+                break;
+            }
+            after = next;
+        }
+        let mut cursor = b"0".to_vec();
+        loop {
+            let keys = self.client.keys.snapshot_kept(self.place);
+            let (next, records) = self.page(&script::SNAPSHOT_KEPT, &keys, &[&cursor]).await?;
+            hand_on(pages, records).await?;
+            if next == b"0" {
+                return Ok(());
+            }
+            cursor = next;
+        }
+    }
+
+    /// The place where the next page begins, and the records of this one.
+    async fn page(
+        &self,
+        script: &'static Script,
+        keys: &[String],
+        arguments: &[&[u8]],
+    ) -> Result<(Vec<u8>, Vec<Stored>)> {
+        let place = self.place.to_string();
+        let arguments = [&[place.as_bytes(), self.id.as_bytes(), LEASE.as_bytes()], arguments].concat();
+        let answer = self.client.write(OPERATION, Call { script, keys, arguments: &arguments }).await?;
+        let mut reply = Reply::new(OPERATION, answer.value)?;
+        if reply.text()? != "ok" {
+            let message = "the snapshot took too long between two pages, and its old records were removed";
+            return Err(Error::new(ErrorKind::Unavailable, OPERATION, message));
+        }
+        let next = reply.bytes()?;
+        let mut records = Vec::new();
+        while reply.len() > 0 {
+            records.push((reply.bytes()?, reply.bytes()?));
+        }
+        Ok((next, records))
+    }
+
+    /// Ends the registration, which otherwise ends by itself.
+    async fn close(&self) {
+        let (place, keys) = (self.place.to_string(), self.client.keys.snapshot_kept(self.place));
+        let arguments = [place.as_bytes(), self.id.as_bytes()];
+        let call = Call { script: &script::SNAPSHOT_CLOSE, keys: &keys, arguments: &arguments };
+        if let Err(error) = self.client.write(OPERATION, call).await {
+            tracing::warn!(%error, "a snapshot was not closed; Redis keeps its old records for another minute");
+        }
+    }
+}
+
+async fn hand_on(pages: &mpsc::Sender<Page>, records: Vec<Stored>) -> Result<()> {
+    let sent = pages.send(Page::Records(records)).await;
+    sent.map_err(|_| Error::new(ErrorKind::Internal, OPERATION, "writing the snapshot failed"))
+}
+
+/// The result of a blocking task.
+fn joined<T>(done: Result<io::Result<T>, tokio::task::JoinError>) -> Result<T> {
+    let done = done.map_err(|error| Error::new(ErrorKind::Internal, OPERATION, error))?;
+    done.map_err(|error| io_error(OPERATION, error))
+}
+
+/// An error of reading or writing the file.
+pub(crate) fn io_error(operation: &'static str, error: io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::AlreadyExists => ErrorKind::Invalid,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Unavailable,
+        io::ErrorKind::InvalidData => ErrorKind::Corrupt,
+        _ => ErrorKind::Internal,
+    };
+    Error::new(kind, operation, error)
+}

@@ -1,0 +1,141 @@
+//! A server that is killed, hangs or is full.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+#[path = "support/common.rs"]
+mod common;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use common::{config, ms, open, start};
+use lkr_domain::TaskId;
+use lkr_state::{ErrorKind, Expect, Result, StateStore as _, StateStoreExt as _, TaskQueue as _, Write};
+use lkr_state_redis::RedisConfig;
+use lkr_test_support::RedisServer;
+use tokio::task::JoinSet;
+
+const LONG: Duration = Duration::from_secs(60);
+const ZERO: Duration = Duration::ZERO;
+const WRITERS: usize = 4;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kills_lose_no_acknowledged_write_and_apply_none_twice() {
+    let Some((mut server, store)) = start().await else { return };
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut writers = JoinSet::new();
+    for writer in 0..WRITERS {
+        let (state, queue, stop) = (store.state(), store.queue(), Arc::clone(&stop));
+        writers.spawn(async move {
+            let mut acknowledged = 0_u64;
+            while !stop.load(Ordering::Relaxed) {
+                let new = Write::put(format!("{writer}/{acknowledged}"), Expect::Absent, "v");
+                state.apply(vec![Write::increment(format!("count/{writer}")), new]).await.unwrap();
+                queue.push(TaskId::new(), ZERO).await.unwrap();
+                acknowledged += 1;
+            }
+            (writer, acknowledged)
+        });
+    }
+    let mut counted = 0;
+    for _ in 0..4 {
+        // Each kill comes amid writes.
+        let wanted = counted + 20;
+        while counted < wanted {
+            tokio::time::sleep(ms(5)).await;
+            counted = store.state().counter("count/0").await.unwrap_or(counted);
+        }
+        server.kill();
+        tokio::time::sleep(ms(100)).await;
+        server.restart();
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut all = 0;
+    while let Some(done) = writers.join_next().await {
+        let (writer, acknowledged) = done.unwrap();
+        all += acknowledged;
+        assert_eq!(store.state().counter(&format!("count/{writer}")).await.unwrap(), acknowledged);
+        let keys = (0..acknowledged).map(|n| format!("{writer}/{n}")).collect::<Vec<_>>();
+        let found = store.state().get_many(&keys).await.unwrap();
+        assert!(found.iter().all(Option::is_some), "an acknowledged write of {writer} was lost");
+    }
+    assert_eq!(store.queue().len().await.unwrap(), all);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hanging_server_is_unavailable_within_the_timeouts_and_works_again_later() {
+    let Some(server) = RedisServer::start() else { return };
+    let short =
+        RedisConfig { command_timeout: ms(500), write_timeout: ms(1_000), ..RedisConfig::new(server.url()) };
+    let store = open(short).await;
+    let (state, queue) = (store.state(), store.queue());
+    state.apply(vec![Write::put("a", Expect::Any, "old")]).await.unwrap();
+    queue.push(TaskId::new(), ZERO).await.unwrap();
+    let claim = queue.claim(LONG, ZERO).await.unwrap().unwrap();
+    server.stop();
+    let begin = Instant::now();
+    let unavailable = |what: &str, result: Result<()>, since: Instant, limit| {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{what}: {error}");
+        assert!(since.elapsed() < limit, "{what} took {:?}", since.elapsed());
+    };
+    while begin.elapsed() < ms(3_000) {
+        let at = Instant::now();
+        unavailable("get", state.get("a").await.map(drop), at, ms(1_000));
+        let at = Instant::now();
+        unavailable("health", state.health().await, at, ms(1_000));
+        let at = Instant::now();
+        unavailable("apply", state.apply(vec![Write::put("a", Expect::Any, "new")]).await, at, ms(1_700));
+        let at = Instant::now();
+        unavailable("heartbeat", queue.heartbeat(&claim, LONG).await, at, ms(1_700));
+    }
+    server.cont();
+    let begin = Instant::now();
+    while let Err(error) = state.get("a").await {
+        assert!(begin.elapsed() < ms(5_000), "{error}");
+    }
+    state.apply(vec![Write::put("a", Expect::Any, "newest")]).await.unwrap();
+    queue.finish(&claim).await.unwrap();
+    assert_eq!(state.get("a").await.unwrap().unwrap().value, "newest");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn full_server_refuses_writes_and_lets_tasks_finish() {
+    let Some((server, store)) = start().await else { return };
+    let (state, queue) = (store.state(), store.queue());
+    let task = TaskId::new();
+    queue.push(task, ZERO).await.unwrap();
+    let claim = queue.claim(LONG, ZERO).await.unwrap().unwrap();
+    state.apply(vec![Write::put("a", Expect::Any, "kept")]).await.unwrap();
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]).unwrap();
+    let begin = Instant::now();
+    let error = state.apply(vec![Write::put("a", Expect::Any, "new")]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert_eq!(queue.push(TaskId::new(), ZERO).await.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert!(begin.elapsed() < ms(5_000), "writes to a full server must not be repeated");
+    assert_eq!(state.get("a").await.unwrap().unwrap().value, "kept");
+    queue.finish(&claim).await.unwrap();
+    server.command(&["CONFIG", "SET", "maxmemory", "0"]).unwrap();
+    state.apply(vec![Write::put("a", Expect::Any, "new")]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dropped_calls_leave_connections_usable() {
+    let Some(server) = RedisServer::start() else { return };
+    let store = open(RedisConfig { pool_size: 1, ..config(server.url()) }).await;
+    let state = store.state();
+    let large = vec![7; 1 << 20];
+    for n in 0..60_u64 {
+        let key = format!("{n}");
+        let write = state.apply(vec![Write::put(&key, Expect::Any, large.clone())]);
+        let _dropped = tokio::time::timeout(Duration::from_micros(n * 100), write).await;
+        let _dropped = tokio::time::timeout(Duration::from_micros(n * 50), state.get(&key)).await;
+        let marker = format!("marker {n}");
+        state.apply(vec![Write::put("marker", Expect::Any, marker.clone())]).await.unwrap();
+        assert_eq!(state.get("marker").await.unwrap().unwrap().value, marker);
+    }
+}
