@@ -26,6 +26,10 @@ use crate::body::{Receiving, Sending};
 /// The longest time for a TCP connection to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Bytes that a connection may have sent to the kernel and not to the store. The default grows to megabytes, whose way to the
+/// store over a slow line looks like a pause.
+const SEND_BUFFER: usize = 256 * 1024;
+
 /// Idle connections are closed after this, before servers usually close them.
 const POOL_IDLE: Duration = Duration::from_secs(15);
 
@@ -48,6 +52,7 @@ impl HttpConnector for Connector {
         let mut tcp = TcpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
+        tcp.set_send_buffer_size(Some(SEND_BUFFER));
         tcp.set_connect_timeout(Some(CONNECT_TIMEOUT.min(self.limit)));
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(self.tls.clone())

@@ -9,8 +9,8 @@ use url::Url;
 
 use crate::{Error, Result, S3Config, client::Connector, tls};
 
-/// The most attempts of a request after the first; the budget of time ends them earlier.
-const RETRIES: usize = 20;
+/// The most attempts of a request after the first: so many that the budget of time ends them.
+const RETRIES: usize = 100_000;
 
 /// Opens a store; no request is sent. Reads `ca_file`, which may block.
 ///

@@ -1,5 +1,5 @@
 use std::{
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::SeqCst},
     time::{Duration, Instant},
 };
 
@@ -77,34 +77,59 @@ async fn server_that_comes_back_within_the_budget_is_waited_for() {
         let missing = store.head(&Path::from(PATH)).await;
         assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
     });
-    tokio::task::spawn_blocking(move || {
+    let restarted = tokio::task::spawn_blocking(move || {
         server.restart();
         server
-    })
-    .await
-    .unwrap();
+    });
+    let _server = restarted.await.unwrap();
     put.await.unwrap();
+}
+
+/// Reads an object of three megabytes while its responses are cut off after one.
+async fn read_through_cuts(
+    bucket: &str,
+    cuts: usize,
+    hang: bool,
+    budget: Duration,
+) -> Option<(bool, Duration)> {
+    let server = server()?;
+    let (path, content) = (Path::from(PATH), bytes(3_000_000));
+    store(&server.url(), &format!("s3://{bucket}")).put(&path, content.clone().into()).await.unwrap();
+    let faults = Faults { cut_after: 1_000_000, cuts: cuts.into(), hang, ..Faults::default() };
+    let proxy = Proxy::start(server.port(), faults);
+    let config = S3Config {
+        request_timeout: if hang { Duration::from_secs(2) } else { Duration::from_secs(20) },
+        retry_budget: budget,
+        ..config(&proxy.url(), &format!("s3://{bucket}"))
+    };
+    let got = open(&config).unwrap().get(&path).await.unwrap();
+    assert_eq!(got.meta.size, content.len() as u64);
+    let start = Instant::now();
+    let read = got.bytes().await;
+    assert!(proxy.faults.cuts.load(SeqCst) < cuts, "nothing was cut");
+    let is_whole = read.map(|read| assert!(read == content, "{} bytes were read", read.len())).is_ok();
+    Some((is_whole, start.elapsed()))
 }
 
 #[tokio::test]
 async fn download_that_is_cut_goes_on_or_fails_and_is_never_short() {
     let Some(server) = server() else { return };
     server.create_bucket("cut");
-    let (path, content) = (Path::from(PATH), bytes(3_000_000));
-    store(&server.url(), "s3://cut").put(&path, content.clone().into()).await.unwrap();
-    for (cuts, whole) in [(1, true), (2, true), (1_000, false)] {
-        let faults = Faults { cut_after: 1_000_000, cuts: cuts.into(), ..Faults::default() };
-        let proxy = Proxy::start(server.port(), faults);
-        let budget = Duration::from_secs(if whole { 60 } else { 0 });
-        let config = S3Config { retry_budget: budget, ..config(&proxy.url(), "s3://cut") };
-        let got = open(&config).unwrap().get(&path).await.unwrap();
-        assert_eq!(got.meta.size, content.len() as u64);
-        let read = got.bytes().await;
-        assert!(proxy.faults.cuts.load(std::sync::atomic::Ordering::SeqCst) < cuts, "nothing was cut");
-        match read {
-            Ok(read) => assert!(whole && read == content, "{cuts} cuts, {} bytes", read.len()),
-            Err(error) => assert!(!whole, "{cuts} cuts: {error}"),
-        }
+    for (cuts, budget, whole) in [(1, 60, true), (usize::MAX, 60, true), (usize::MAX, 0, false)] {
+        let read = read_through_cuts("cut", cuts, false, Duration::from_secs(budget)).await;
+        assert_eq!(read.map(|(is_whole, _)| is_whole), Some(whole), "{cuts} cuts, {budget} s");
+    }
+}
+
+#[tokio::test]
+async fn download_that_hangs_goes_on_or_fails_in_time() {
+    let Some(server) = server() else { return };
+    server.create_bucket("hanging");
+    for (cuts, budget, whole) in [(1, 60, true), (1_000, 0, false)] {
+        let read = read_through_cuts("hanging", cuts, true, Duration::from_secs(budget)).await;
+        let Some((is_whole, elapsed)) = read else { return };
+        assert_eq!(is_whole, whole, "{cuts} hung");
+        assert!((Duration::from_secs(2)..Duration::from_secs(15)).contains(&elapsed), "{elapsed:?}");
     }
 }
 
@@ -112,9 +137,9 @@ async fn download_that_is_cut_goes_on_or_fails_and_is_never_short() {
 async fn slow_upload_that_goes_on_is_not_cut_off() {
     let Some(server) = server() else { return };
     server.create_bucket("slow");
-    let (pause, content) = (Duration::from_millis(50), bytes(24 * 1024 * 1024));
+    let (pause, content) = (Duration::from_millis(30), bytes(16 * 1024 * 1024));
     let proxy = Proxy::start(server.port(), Faults { slow: Some(pause), ..Faults::default() });
-    let limit = Duration::from_millis(2_500);
+    let limit = Duration::from_secs(3);
     let times = S3Config {
         request_timeout: limit,
         retry_budget: Duration::ZERO,

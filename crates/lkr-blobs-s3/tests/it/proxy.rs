@@ -1,4 +1,5 @@
 use std::{
+    future::pending,
     net::SocketAddr,
     sync::{
         Arc,
@@ -20,9 +21,11 @@ pub(crate) struct Faults {
     /// Connections are cut after this many bytes of a response, as long as there are cuts left.
     pub(crate) cut_after: usize,
     pub(crate) cuts: AtomicUsize,
+    /// A cut connection stays open, and nothing more comes.
+    pub(crate) hang: bool,
     /// Bytes of requests and what they are replaced by, of the same length.
     pub(crate) replace: Option<(&'static str, &'static str)>,
-    /// The pause after each quarter of a megabyte of a request.
+    /// The pause after each part of a request that a socket gives, some 100 kB.
     pub(crate) slow: Option<Duration>,
 }
 
@@ -100,14 +103,19 @@ async fn relay(client: impl AsyncRead + AsyncWrite + Send, server: u16, faults: 
                 && total > faults.cut_after
                 && faults.cuts.fetch_update(SeqCst, SeqCst, |cuts| cuts.checked_sub(1)).is_ok();
             let sent = if cut { read.saturating_sub(total - faults.cut_after) } else { read };
-            if to_client.write_all(&buffer[..sent]).await.is_err() || cut {
+            if to_client.write_all(&buffer[..sent]).await.is_err() {
+                break;
+            }
+            if cut && faults.hang {
+                pending::<()>().await;
+            } else if cut {
                 break;
             }
         }
         let _ = to_client.shutdown().await;
     };
     // The server closes each connection after its response.
-    tokio::select! { () = responses => (), () = async { requests.await; std::future::pending().await } => () }
+    tokio::select! { () = responses => (), () = async { requests.await; pending().await } => () }
 }
 
 fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
