@@ -8,6 +8,7 @@ use crate::cargo;
 const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-archive", &["lkr-domain"]),
     ("lkr-auth", &["lkr-domain", "lkr-state"]),
+    ("lkr-blobs-s3", &["lkr-domain", "lkr-sealing"]),
     ("lkr-catalog", &["lkr-domain", "lkr-state", "lkr-vectors"]),
     ("lkr-console", &[]),
     (

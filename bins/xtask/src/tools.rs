@@ -1,5 +1,5 @@
 //! What tests and measurements need beside cargo: Python packages, the PDFium library, the programs tesseract and
-//! redis-server, a browser.
+//! redis-server, an S3 server, a browser.
 
 use std::{
     env,
@@ -19,6 +19,12 @@ const PDFIUM_PACKAGE: &str = "pypdfium2==5.15.2";
 /// The variable with the path of the library.
 const PDFIUM: &str = "LKR_PDFIUM_LIBRARY";
 
+/// The Python packages of an S3 server: moto, without what its other services need, and the framework of its server.
+const MOTO_PACKAGES: [&str; 3] = ["moto[s3]==5.2.5", "flask==3.1.3", "flask-cors==6.0.5"];
+
+/// The variable with the folder of these packages.
+const MOTO: &str = "LKR_MOTO";
+
 /// Debian's packages of tesseract, and of the data that detects a page's orientation.
 const TESSERACT_PACKAGES: [&str; 2] = ["tesseract-ocr", "tesseract-ocr-osd"];
 
@@ -37,14 +43,17 @@ const CHROMIUM_PACKAGES: [&str; 3] = ["chromium", "fonts-dejavu-core", "fonts-no
 /// The sources of the console.
 const CONSOLE: &str = "crates/lkr-console/web";
 
-/// Makes PDFium, tesseract, Redis and a browser available to the tests. A tool that cannot be installed is a visible skip, and a
-/// failure in CI.
+/// Makes PDFium, tesseract, Redis, an S3 server and a browser available to the tests. A tool that cannot be installed is a
+/// visible skip, and a failure in CI.
 pub(crate) fn with_tools(tests: &mut Command) -> Result<()> {
     if let Some(library) = or_skip("tests with PDFium", pdfium())? {
         tests.env(PDFIUM, library);
     }
     or_skip("tests with tesseract", program("tesseract", &TESSERACT_PACKAGES))?;
     or_skip("tests with Redis", program("redis-server", &REDIS_PACKAGES))?;
+    if let Some(packages) = or_skip("tests with an S3 server", moto())? {
+        tests.env(MOTO, packages);
+    }
     with_browser(tests)
 }
 
@@ -108,6 +117,14 @@ pub(crate) fn pdfium() -> Result<PathBuf> {
     let library = python_packages("pypdfium2", &[PDFIUM_PACKAGE])?.join("pypdfium2_raw").join(name);
     ensure!(library.is_file(), "{PDFIUM_PACKAGE} does not contain {}", library.display());
     Ok(library)
+}
+
+/// The packages of the S3 server: those that the environment names, otherwise installed ones.
+fn moto() -> Result<PathBuf> {
+    match env::var_os(MOTO).filter(|named| !named.is_empty()) {
+        Some(named) => Ok(named.into()),
+        None => python_packages("moto", &MOTO_PACKAGES),
+    }
 }
 
 /// Installs these Python packages and their dependencies, and returns their folder. The folder appears by one rename, so an

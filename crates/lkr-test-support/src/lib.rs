@@ -12,6 +12,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod s3_server;
+
+pub use s3_server::S3Server;
+
 /// The folder of real data, which lies beside the project's own folder.
 const REAL_DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared");
 
