@@ -16,7 +16,7 @@ use crate::{
         Access, ApiResponse, Endpoint, answer_unknown_path, answer_wrong_method, cors, refused_preflights,
         request_middleware,
     },
-    routes::{endpoints, page_of_path},
+    routes::{endpoints, page_of_path, process_endpoints},
     state::AppState,
 };
 
@@ -34,8 +34,14 @@ pub fn create_app(
 > {
     let origins = &state.options.cors_origins;
     let cors = Condition::new(!origins.is_empty(), cors(origins));
-    let mut app = App::new().app_data(state).default_service(web::to(answer_other_path));
-    for (path, endpoints) in by_path(endpoints()) {
+    let is_worker_only = state.options.is_worker_only;
+    let mut app = App::new().app_data(state);
+    app = match is_worker_only {
+        true => app.default_service(web::to(answer_unknown_path)),
+        false => app.default_service(web::to(answer_other_path)),
+    };
+    let endpoints = if is_worker_only { process_endpoints() } else { endpoints() };
+    for (path, endpoints) in by_path(endpoints) {
         app = app.service(resource(path, endpoints));
     }
     app.wrap(cors).wrap(from_fn(refused_preflights)).wrap(from_fn(request_middleware))

@@ -31,6 +31,7 @@ mod search_records;
 mod secret_key;
 mod slow_searches;
 mod state;
+mod stores;
 mod task_feed;
 mod task_watch;
 mod traces;

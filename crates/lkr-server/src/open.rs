@@ -11,7 +11,7 @@ use lkr_webhooks::EventOutbox;
 
 use crate::{
     chat_models::ChatModels,
-    config::Config,
+    config::{Config, ProcessRole},
     deletions::Deletions,
     embedder_reconciler::{EmbedderReconciler, connect},
     file_reader, first_admin,
@@ -19,6 +19,7 @@ use crate::{
     rerankers::Rerankers,
     secret_key,
     state::{AppState, Services},
+    stores::open_stores,
     webhooks::{address_check, open_webhooks, outbox},
 };
 
@@ -96,6 +97,10 @@ async fn open_knowledge_base(config: &Config, app: &AppState, late: LateBound<'_
     options.deletion = Some(Arc::new(deletions.clone()));
     options.contention = Some(app.contention_observer());
     options.observer = Some(app.task_observer());
+    options.stores = open_stores(config).await?;
+    if config.role == ProcessRole::Api {
+        options.ingest.workers = 0;
+    }
     KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
         lkr::ErrorKind::Conflict => {
             let folder = config.data_dir.display();

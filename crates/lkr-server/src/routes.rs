@@ -70,6 +70,13 @@ pub fn endpoints() -> Vec<Endpoint> {
     groups.into_iter().flatten().collect()
 }
 
+/// The routes that tell of the process itself: its health and its metrics.
+#[must_use]
+pub(crate) fn process_endpoints() -> Vec<Endpoint> {
+    let about_process = |endpoint: &Endpoint| matches!(endpoint.path, "/healthz" | "/readyz" | "/metrics");
+    ops::endpoints(openapi_json).into_iter().filter(about_process).collect()
+}
+
 /// The OpenAPI document of all routes, as JSON. It is made once, because anybody may ask for it.
 fn openapi_json() -> Result<&'static str, ApiError> {
     static JSON: OnceLock<String> = OnceLock::new();

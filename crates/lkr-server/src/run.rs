@@ -8,7 +8,7 @@ use anyhow::Result;
 use lkr_auth::OperatorToken;
 
 use crate::{
-    config::Config,
+    config::{Config, ProcessRole},
     first_admin,
     listener::serve,
     open::open_services,
@@ -66,6 +66,7 @@ pub(crate) async fn run(config: Config, started: StartOptions, stop: impl Future
         upload_max_bytes: config.upload_max_size_mb.saturating_mul(1024 * 1024),
         slow_search: Some(Duration::from_millis(config.slow_search_ms)).filter(|limit| !limit.is_zero()),
         operator,
+        is_worker_only: config.role == ProcessRole::Worker,
     }));
     let (handle, addresses) = serve(&config.listen, &state, REQUEST_GRACE_PERIOD)?;
     tokio::pin!(stop);
@@ -88,7 +89,8 @@ pub(crate) async fn run(config: Config, started: StartOptions, stop: impl Future
         let counters = state.metrics.trace_spans.clone();
         start_exporter(spans, ExporterOptions { endpoint, outgoing, counters })
     });
-    let deliverer = services.webhooks.start();
+    // Those that answer requests do not deliver.
+    let deliverer = (config.role != ProcessRole::Api).then(|| services.webhooks.start());
     state.open(services.clone());
     for address in &addresses {
         tracing::info!("ready at http://{address}");
@@ -100,7 +102,9 @@ pub(crate) async fn run(config: Config, started: StartOptions, stop: impl Future
     tracing::info!("stopping");
     drain(&state, &handle).await;
     services.kb.shutdown(TASK_GRACE_PERIOD).await;
-    deliverer.shutdown(DELIVERY_GRACE_PERIOD).await;
+    if let Some(deliverer) = deliverer {
+        deliverer.shutdown(DELIVERY_GRACE_PERIOD).await;
+    }
     if let Some(exporter) = exporter {
         exporter.shutdown(TRACE_GRACE_PERIOD).await;
     }

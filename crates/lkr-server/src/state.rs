@@ -108,6 +108,8 @@ pub struct AppOptions {
     pub slow_search: Option<Duration>,
     /// A credential of this process, for a program that works on its own data folder.
     pub operator: Option<OperatorToken>,
+    /// Whether this process only ingests: it answers nothing but questions about itself.
+    pub is_worker_only: bool,
 }
 
 /// What all requests share: the options, and the services once they are open.

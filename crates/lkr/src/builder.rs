@@ -10,7 +10,7 @@ use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
 use lkr_parsers::{Markdown, Parser};
 use lkr_retrieval::{MemoryCache, SearchCache, SearchOptions, Searcher};
 use lkr_spaces::Spaces;
-use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue, TracedState};
+use lkr_state::{MemoryQueue, MemoryState, Peers, StateStore, TaskQueue, TracedState};
 use lkr_taxonomy::{ChatClassifier, Classifier, Taxonomy};
 use lkr_vectors::{MemoryVectors, TracedVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
@@ -39,6 +39,7 @@ pub struct Builder {
     outbox: Option<Arc<dyn Outbox>>,
     deletion: Option<Arc<dyn DeletionPolicy>>,
     observer: Option<Arc<dyn TaskObserver>>,
+    peers: Peers,
     clock: Option<Arc<dyn Clock>>,
     ingest: IngestOptions,
     search: SearchOptions,
@@ -171,6 +172,13 @@ impl Builder {
         self
     }
 
+    /// The processes that work on these stores; this one alone by default.
+    #[must_use]
+    pub fn peers(mut self, peers: Peers) -> Self {
+        self.peers = peers;
+        self
+    }
+
     /// Where the times and ids of documents, tasks and spaces come from; the clock of the system by default. It must not be
     /// ahead of that, because stored texts have its timestamps.
     #[must_use]
@@ -225,6 +233,7 @@ impl Builder {
             ingestor,
             searcher,
             workers: Mutex::new(Some(workers)),
+            peers: self.peers,
             #[cfg(feature = "lmdb")]
             embedded: self.embedded,
         };
@@ -297,6 +306,7 @@ impl Builder {
             deletion: self.deletion.clone(),
             spaces: Some(Arc::new(StoredSpaces(stores.spaces.clone()))),
             observer: self.observer.clone(),
+            peers: self.peers.clone(),
         };
         let ingestor = Ingestor::open(ports, self.ingest.clone()).await.during("open knowledge base")?;
         if !self.defer_embedder {

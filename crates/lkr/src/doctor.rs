@@ -10,6 +10,7 @@ pub use lkr_doctor::{Finding, ReadRecord, RepairOutcome, Report};
 use lkr_doctor::{Ports, Repairer};
 use lkr_ingest::{IngestOptions, Ingestor};
 use lkr_parsers::Markdown;
+use lkr_state::Peers;
 use lkr_store_lmdb::{LmdbOptions, LmdbStore, StoreCheck};
 use object_store::{ObjectStore, local::LocalFileSystem, memory::InMemory};
 use time::OffsetDateTime;

@@ -13,7 +13,7 @@ use lkr_retrieval::{
     ContextRequest, ContextResponse, SearchOutcome, SearchRequest, Searcher, StreamedSearch,
 };
 use lkr_spaces::Spaces;
-use lkr_state::{StateStore, TaskQueue, Write};
+use lkr_state::{Peers, StateStore, TaskQueue, Write};
 use lkr_taxonomy::Taxonomy;
 use lkr_vectors::VectorStore;
 
@@ -41,6 +41,7 @@ pub(crate) struct KnowledgeBaseShared {
     pub(crate) ingestor: Ingestor,
     pub(crate) searcher: Searcher,
     pub(crate) workers: Mutex<Option<Workers>>,
+    pub(crate) peers: Peers,
     /// The store behind the ports, for backups; `None` if the ports were given to the builder.
     #[cfg(feature = "lmdb")]
     pub(crate) embedded: Option<crate::backup::EmbeddedStore>,
@@ -185,6 +186,7 @@ impl KnowledgeBase {
         if let Some(workers) = workers {
             workers.shutdown(grace_period).await;
         }
+        self.shared.peers.leave().await;
     }
 
     /// Stops the workers, waiting up to 30 seconds for the documents that are being processed.

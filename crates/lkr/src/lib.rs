@@ -61,7 +61,7 @@ pub use lkr_retrieval::{
 pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
 
 #[cfg(feature = "lmdb")]
-pub use open::{OpenOptions, open_embedder, open_state};
+pub use open::{OpenOptions, OtherStores, SharedState, open_embedder, open_state};
 
 /// The ports, for programs with their own stores and models, and the crates that define the types in their signatures.
 pub mod ports {

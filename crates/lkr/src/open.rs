@@ -8,15 +8,17 @@ use std::{
 use lkr_catalog::{Originals, Outbox};
 use lkr_ingest::{DeletionPolicy, TaskObserver};
 use lkr_models::{ChatModelSource, Embedder, Precision, Reranker, RerankerSource};
-use lkr_state::{ContentionObserver, ObservedState, StateStore};
-use lkr_store_lmdb::{LmdbOptions, LmdbState, LmdbStore};
+use lkr_state::{ContentionObserver, ObservedState, PeerOptions, Peers, StateStore, TaskQueue};
+use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use lkr_taxonomy::Taxonomy;
-use object_store::local::LocalFileSystem;
+use lkr_vectors::VectorStore;
+use object_store::{ObjectStore, local::LocalFileSystem};
 
 use crate::{
     Builder, Error, ErrorKind, IngestOptions, KnowledgeBase, Result, SearchOptions,
     backup::{EmbeddedStore, remove_stale_copy},
     blocking::blocking,
+    error::During,
     text_files::{has_texts, remove_partial_texts},
 };
 
@@ -56,6 +58,28 @@ pub struct OpenOptions {
     pub ingest: IngestOptions,
     /// The options of searches.
     pub search: SearchOptions,
+    /// The stores that are not in the folder.
+    pub stores: OtherStores,
+}
+
+/// Stores that take the place of the embedded ones.
+#[derive(Debug, Clone, Default)]
+pub struct OtherStores {
+    /// The store of points; embedded by default.
+    pub vectors: Option<Arc<dyn VectorStore>>,
+    /// The records, and the queue of tasks; embedded by default. Other processes may use them at the same time.
+    pub state: Option<SharedState>,
+    /// The store of texts and originals; two folders by default. A `put` of it must be durable when it returns.
+    pub blobs: Option<Arc<dyn ObjectStore>>,
+}
+
+/// Records and tasks that several processes work on.
+#[derive(Debug, Clone)]
+pub struct SharedState {
+    /// The records.
+    pub records: Arc<dyn StateStore>,
+    /// The tasks.
+    pub queue: Arc<dyn TaskQueue>,
 }
 
 impl OpenOptions {
@@ -79,6 +103,7 @@ impl OpenOptions {
             contention: None,
             ingest: IngestOptions::default(),
             search: SearchOptions::default(),
+            stores: OtherStores::default(),
         }
     }
 }
@@ -104,31 +129,52 @@ impl KnowledgeBase {
             model_dir,
             model_precision,
             rerank_model_dir,
+            stores: OtherStores { vectors, state, blobs },
             ..
         } = options;
+        let needs_store = vectors.is_none() || state.is_none();
+        let (has_state, has_blobs) = (state.is_none(), blobs.is_none());
         let opened = blocking("open knowledge base", move || {
-            refuse_texts_without_store(&data_dir, &blobs_dir)?;
-            let store = open_store(&data_dir, LmdbOptions::default())?;
-            if let Err(error) = remove_stale_copy(&data_dir) {
-                tracing::warn!(%error, "store copy of an interrupted backup could not be removed");
+            if has_state && has_blobs {
+                refuse_texts_without_store(&data_dir, &blobs_dir)?;
             }
-            let embedded = EmbeddedStore { store, data_dir, backup_lock: Arc::default() };
+            let embedded = if needs_store { Some(open_embedded(data_dir)?) } else { None };
+            let blobs = if has_blobs { Some(open_blobs(&blobs_dir)?) } else { None };
             let models = (open_model(&model_dir, model_precision)?, open_reranker(&rerank_model_dir)?);
-            Ok((embedded, open_blobs(&blobs_dir)?, models))
+            Ok((embedded, blobs, models))
         });
-        let (embedded, blobs, (embedder, reranker)) = opened.await?;
-        let store = &embedded.store;
+        let (embedded, folder, (embedder, reranker)) = opened.await?;
         let builder = Builder::default()
-            .vectors(Arc::new(store.vectors()))
-            .state(with_observer(store.state(), options.contention))
-            .queue(Arc::new(store.queue()))
-            .blobs(Arc::new(blobs))
-            .originals(Originals::in_folder(uploads_dir))
             .taxonomy(options.taxonomy)
             .ingest_options(options.ingest)
             .search_options(options.search)
-            .defer_embedder(options.defer_embedder)
-            .embedded(embedded);
+            .defer_embedder(options.defer_embedder);
+        let builder = match (state, embedded.as_ref().map(|embedded| &embedded.store)) {
+            (Some(SharedState { records, queue }), _) => {
+                let peers = Peers::join(Arc::clone(&records), PeerOptions::default()).await;
+                let peers = peers.map_err(lkr_catalog::Error::from).during("join the other processes")?;
+                builder.state(with_observer(records, options.contention)).queue(queue).peers(peers)
+            }
+            (None, Some(store)) => {
+                let records = with_observer(Arc::new(store.state()), options.contention);
+                builder.state(records).queue(Arc::new(store.queue()))
+            }
+            (None, None) => builder,
+        };
+        let embedded_vectors = || -> Option<Arc<dyn VectorStore>> {
+            Some(Arc::new(embedded.as_ref()?.store.vectors()))
+        };
+        let builder = set_if_some(builder, vectors.clone().or_else(embedded_vectors), Builder::vectors);
+        let builder = match (blobs, folder) {
+            (Some(blobs), _) => builder.originals(Originals::on(Arc::clone(&blobs))).blobs(blobs),
+            (None, Some(folder)) => {
+                builder.originals(Originals::in_folder(uploads_dir)).blobs(Arc::new(folder))
+            }
+            (None, None) => builder,
+        };
+        // A backup is a copy of the whole embedded store and of two folders.
+        let is_embedded = has_state && has_blobs && vectors.is_none();
+        let builder = set_if_some(builder, embedded.filter(|_| is_embedded), Builder::embedded);
         let builder = set_if_some(builder, embedder, Builder::embedder);
         let builder = set_if_some(builder, reranker, Builder::reranker);
         let builder = set_if_some(builder, options.rerankers, Builder::reranker_source);
@@ -139,9 +185,17 @@ impl KnowledgeBase {
     }
 }
 
+/// Opens the embedded store in a data folder.
+fn open_embedded(data_dir: PathBuf) -> Result<EmbeddedStore> {
+    let store = open_store(&data_dir, LmdbOptions::default())?;
+    if let Err(error) = remove_stale_copy(&data_dir) {
+        tracing::warn!(%error, "store copy of an interrupted backup could not be removed");
+    }
+    Ok(EmbeddedStore { store, data_dir, backup_lock: Arc::default() })
+}
+
 /// Wraps the state store with the observer, if there is one.
-fn with_observer(state: LmdbState, observer: Option<ContentionObserver>) -> Arc<dyn StateStore> {
-    let state: Arc<dyn StateStore> = Arc::new(state);
+fn with_observer(state: Arc<dyn StateStore>, observer: Option<ContentionObserver>) -> Arc<dyn StateStore> {
     match observer {
         Some(observer) => Arc::new(ObservedState::new(state, observer)),
         None => state,

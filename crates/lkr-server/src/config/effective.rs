@@ -1,14 +1,10 @@
 //! The effective configuration and its defaults.
 
-use std::path::PathBuf;
+use std::{num::NonZeroU32, path::PathBuf};
 
 use ipnet::IpNet;
 use lkr::ports::Precision;
 use lkr_outgoing::Policy;
-
-/// The keys that need something that this build does not have. [`Config::check_built_in`] refuses them.
-pub(super) const NOT_BUILT_IN: [&str; 6] =
-    ["vectors", "qdrant_url", "qdrant_api_key", "state", "redis_url", "role"];
 
 /// The effective configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,12 +29,46 @@ pub struct Config {
     pub qdrant_url: Option<String>,
     /// Qdrant's API key.
     pub qdrant_api_key: Option<String>,
+    /// The beginning of the names of lkr's collections in Qdrant.
+    pub qdrant_prefix: String,
+    /// The number of shards of a new collection in Qdrant.
+    pub qdrant_shards: NonZeroU32,
+    /// The number of copies of each shard.
+    pub qdrant_replicas: NonZeroU32,
+    /// The number of copies that must have a write before it is acknowledged.
+    pub qdrant_write_consistency: NonZeroU32,
+    /// Which copies a read asks; one of them by default.
+    pub qdrant_read_consistency: Option<ReadConsistency>,
+    /// Whether new collections keep dense vectors on disk.
+    pub qdrant_on_disk: bool,
+    /// How new collections compress dense vectors in memory.
+    pub qdrant_quantization: QdrantQuantization,
+    /// The longest time to wait for the answer to a read, in milliseconds.
+    pub qdrant_timeout_ms: u64,
     /// The store of records.
     pub state: StateBackend,
     /// Redis' URL.
     pub redis_url: Option<String>,
+    /// The beginning of lkr's keys in Redis.
+    pub redis_prefix: String,
+    /// Certificates of the authorities to trust instead of the public ones.
+    pub redis_ca_file: Option<PathBuf>,
+    /// How many replicas must have a write before it is acknowledged.
+    pub redis_wait_replicas: u32,
+    /// Whether a Redis server is used that may lose acknowledged writes.
+    pub redis_allow_weak_durability: bool,
     /// The store of texts: a folder, `<data_dir>/blobs` by default, or `s3://…`.
     pub blobs: Option<String>,
+    /// The address of the object store, if it is not Amazon's.
+    pub s3_endpoint: Option<String>,
+    /// The region of the object store.
+    pub s3_region: String,
+    /// The id of the key to the object store.
+    pub s3_access_key_id: Option<String>,
+    /// The secret of that key.
+    pub s3_secret_access_key: Option<String>,
+    /// Certificates to trust beside the public ones.
+    pub s3_ca_file: Option<PathBuf>,
     /// The role of this process.
     pub role: ProcessRole,
     /// Whether reads need a login too.
@@ -89,6 +119,28 @@ pub enum StateBackend {
     Redis,
 }
 
+/// Which copies of a shard a read asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadConsistency {
+    /// All; the answer of more than half of them counts.
+    Majority,
+    /// More than half; their common answer counts.
+    Quorum,
+    /// All; their common answer counts.
+    All,
+}
+
+/// How dense vectors are compressed in Qdrant's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QdrantQuantization {
+    /// Not at all.
+    None,
+    /// A byte for each dimension.
+    Int8,
+    /// A bit for each dimension.
+    Binary,
+}
+
 /// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessRole {
@@ -122,9 +174,26 @@ impl Default for Config {
             vectors: VectorsBackend::Embedded,
             qdrant_url: None,
             qdrant_api_key: None,
+            qdrant_prefix: "lkr_".to_owned(),
+            qdrant_shards: NonZeroU32::MIN,
+            qdrant_replicas: NonZeroU32::MIN,
+            qdrant_write_consistency: NonZeroU32::MIN,
+            qdrant_read_consistency: None,
+            qdrant_on_disk: false,
+            qdrant_quantization: QdrantQuantization::None,
+            qdrant_timeout_ms: 10_000,
             state: StateBackend::Embedded,
             redis_url: None,
+            redis_prefix: "lkr".to_owned(),
+            redis_ca_file: None,
+            redis_wait_replicas: 0,
+            redis_allow_weak_durability: false,
             blobs: None,
+            s3_endpoint: None,
+            s3_region: "us-east-1".to_owned(),
+            s3_access_key_id: None,
+            s3_secret_access_key: None,
+            s3_ca_file: None,
             role: ProcessRole::All,
             require_login_for_reads: false,
             second_round: false,
@@ -171,28 +240,64 @@ impl Config {
         self.upload_dir.clone().unwrap_or_else(|| self.data_dir.join("uploads"))
     }
 
-    /// Refuses options that need something that this build does not have. Options that only restrict are accepted: with
-    /// nothing to restrict, the restriction holds.
-    pub(super) fn check_built_in(&self) -> Result<(), String> {
+    /// Whether other processes may work on the same records.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.state == StateBackend::Redis
+    }
+
+    /// The object store of texts and originals; `None` if they are in folders.
+    #[must_use]
+    pub fn object_store(&self) -> Option<&str> {
+        self.blobs.as_deref().filter(|blobs| blobs.contains("://"))
+    }
+
+    /// Refuses files and folders that are missing. Options that only restrict are accepted: with nothing to restrict, the
+    /// restriction holds.
+    pub(super) fn check_files(&self) -> Result<(), String> {
         if let Some(library) = self.pdfium_library.as_ref().filter(|library| !library.is_file()) {
             return Err(format!("pdfium_library: there is no file {}", library.display()));
         }
         if let Some(folder) = self.rerank_model_dir.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(format!("rerank_model_dir: there is no folder {}", folder.display()));
         }
-        let unsupported = [
-            (self.vectors == VectorsBackend::Qdrant, "vectors = qdrant"),
-            (self.qdrant_url.is_some(), "qdrant_url"),
-            (self.qdrant_api_key.is_some(), "qdrant_api_key"),
-            (self.state == StateBackend::Redis, "state = redis"),
-            (self.redis_url.is_some(), "redis_url"),
-            (self.blobs.as_ref().is_some_and(|blobs| blobs.contains("://")), "blobs in an object store"),
-            (self.role != ProcessRole::All, "a role other than all"),
+        let authorities = [("redis_ca_file", &self.redis_ca_file), ("s3_ca_file", &self.s3_ca_file)];
+        for (key, file) in authorities {
+            if let Some(file) = file.as_ref().filter(|file| !file.is_file()) {
+                return Err(format!("{key}: there is no file {}", file.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses stores that are not configured completely.
+    pub(super) fn check_stores(&self) -> Result<(), String> {
+        let (qdrant, redis) = (self.vectors == VectorsBackend::Qdrant, self.state == StateBackend::Redis);
+        let s3 = self.object_store().is_some();
+        let needs = [
+            (qdrant, self.qdrant_url.is_some(), "vectors = qdrant needs qdrant_url"),
+            (redis, self.redis_url.is_some(), "state = redis needs redis_url"),
+            (redis, self.secret_key.is_some(), "state = redis needs secret_key, the same in every process"),
+            (s3, self.s3_access_key_id.is_some(), "blobs in an object store need s3_access_key_id"),
+            (s3, self.s3_secret_access_key.is_some(), "blobs in an object store need s3_secret_access_key"),
+            (self.role != ProcessRole::All, redis, "role = api and role = worker need state = redis"),
+            (self.role != ProcessRole::All, qdrant, "role = api and role = worker need vectors = qdrant"),
         ];
-        match unsupported.iter().find(|(is_set, _)| *is_set) {
-            Some((_, option)) => Err(format!("this build does not have {option}")),
+        match needs.iter().find(|(if_this, then_that, _)| *if_this && !then_that) {
+            Some((.., problem)) => Err((*problem).to_owned()),
             None => Ok(()),
         }
+    }
+
+    /// What was set for stores that are not used.
+    pub(super) fn unused_settings(&self) -> Vec<String> {
+        let unused = [
+            (self.qdrant_url.is_some() && self.vectors != VectorsBackend::Qdrant, "qdrant_url", "vectors is not qdrant"),
+            (self.redis_url.is_some() && self.state != StateBackend::Redis, "redis_url", "state is not redis"),
+            (self.s3_endpoint.is_some() && self.object_store().is_none(), "s3_endpoint", "blobs is not s3://…"),
+        ];
+        let unused = unused.into_iter().filter(|(is_unused, ..)| *is_unused);
+        unused.map(|(_, key, reason)| format!("{key} is set and not used: {reason}")).collect()
     }
 
     /// Refuses a collector of traces that is not among the hosts that may be called.

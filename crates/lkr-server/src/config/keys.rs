@@ -115,15 +115,151 @@ pub(super) const KEYS: &[ConfigKey] = &[
     ),
     key!(qdrant_url, Text, Url, v::optional_url, |c| c.qdrant_url.clone(), "URL of Qdrant"),
     key!(qdrant_api_key, Text, Secret, v::optional, |c| c.qdrant_api_key.clone(), "API key of Qdrant"),
+    key!(
+        qdrant_prefix,
+        Text,
+        Plain,
+        v::prefix,
+        |c| Some(c.qdrant_prefix.clone()),
+        "Beginning of the names of collections in Qdrant"
+    ),
+    key!(
+        qdrant_shards,
+        Integer,
+        Plain,
+        v::copies,
+        |c| Some(c.qdrant_shards.to_string()),
+        "Shards of a new collection in Qdrant; with several, keyword scores are approximate"
+    ),
+    key!(
+        qdrant_replicas,
+        Integer,
+        Plain,
+        v::copies,
+        |c| Some(c.qdrant_replicas.to_string()),
+        "Copies of each shard of a new collection in Qdrant"
+    ),
+    key!(
+        qdrant_write_consistency,
+        Integer,
+        Plain,
+        v::copies,
+        |c| Some(c.qdrant_write_consistency.to_string()),
+        "Copies that must have a write before Qdrant acknowledges it, for new collections"
+    ),
+    key!(
+        qdrant_read_consistency,
+        Text,
+        Plain,
+        v::read_consistency,
+        |c| c.qdrant_read_consistency.map(v::name_of),
+        "Copies that a read asks in Qdrant: majority, quorum or all; one of them by default"
+    ),
+    key!(
+        qdrant_on_disk,
+        Boolean,
+        Plain,
+        v::boolean,
+        |c| Some(c.qdrant_on_disk.to_string()),
+        "Keep the vectors of new collections in Qdrant on disk and not in memory"
+    ),
+    key!(
+        qdrant_quantization,
+        Text,
+        Plain,
+        v::quantization,
+        |c| Some(v::name_of(c.qdrant_quantization)),
+        "Compression of vectors in Qdrant's memory, for new collections: none, int8 or binary"
+    ),
+    key!(
+        qdrant_timeout_ms,
+        Integer,
+        Plain,
+        v::milliseconds,
+        |c| Some(c.qdrant_timeout_ms.to_string()),
+        "Longest time of a read in Qdrant, in milliseconds"
+    ),
     key!(state, Text, Plain, v::state, |c| Some(v::name_of(c.state)), "Store of records: embedded or redis"),
-    key!(redis_url, Text, Url, v::optional_url, |c| c.redis_url.clone(), "URL of Redis"),
+    key!(
+        redis_url,
+        Text,
+        Url,
+        v::optional_url,
+        |c| c.redis_url.clone(),
+        "URL of Redis: redis://…, rediss://…, redis+sentinel://… or redis+cluster://…"
+    ),
+    key!(
+        redis_prefix,
+        Text,
+        Plain,
+        v::prefix,
+        |c| Some(c.redis_prefix.clone()),
+        "Beginning of the keys in Redis"
+    ),
+    key!(
+        redis_ca_file,
+        Text,
+        Plain,
+        v::optional_path,
+        |c| c.redis_ca_file.as_deref().and_then(v::shown),
+        "File with the certificates that Redis may use (PEM); the public authorities by default"
+    ),
+    key!(
+        redis_wait_replicas,
+        Integer,
+        Plain,
+        v::replicas,
+        |c| Some(c.redis_wait_replicas.to_string()),
+        "Replicas of Redis that must have a write before it is acknowledged"
+    ),
+    key!(
+        redis_allow_weak_durability,
+        Boolean,
+        Plain,
+        v::boolean,
+        |c| Some(c.redis_allow_weak_durability.to_string()),
+        "Use a Redis server although it may lose acknowledged writes"
+    ),
     key!(
         blobs,
         Text,
         Url,
         v::blobs,
         |c| c.blobs.clone().or_else(|| v::shown(&c.blobs_dir())),
-        "Store of texts: a folder or s3://…; <data_dir>/blobs by default"
+        "Store of texts: a folder, or s3://bucket/prefix, which then holds the originals too; <data_dir>/blobs by default"
+    ),
+    key!(
+        s3_endpoint,
+        Text,
+        Url,
+        v::optional_url,
+        |c| c.s3_endpoint.clone(),
+        "Address of the object store; Amazon S3 in s3_region by default"
+    ),
+    key!(s3_region, Text, Plain, v::text, |c| Some(c.s3_region.clone()), "Region of the object store"),
+    key!(
+        s3_access_key_id,
+        Text,
+        Plain,
+        v::optional,
+        |c| c.s3_access_key_id.clone(),
+        "Id of the key to the object store"
+    ),
+    key!(
+        s3_secret_access_key,
+        Text,
+        Secret,
+        v::optional,
+        |c| c.s3_secret_access_key.clone(),
+        "Secret of the key to the object store"
+    ),
+    key!(
+        s3_ca_file,
+        Text,
+        Plain,
+        v::optional_path,
+        |c| c.s3_ca_file.as_deref().and_then(v::shown),
+        "File with further certificates that the object store may use (PEM); the public authorities by default"
     ),
     key!(
         role,

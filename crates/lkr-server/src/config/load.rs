@@ -80,7 +80,9 @@ pub fn load(sources: &ConfigSources) -> Result<LoadedConfig> {
     read_environment(&mut loaded, sources)?;
     read_flags(&mut loaded.config, &flags)?;
     loaded.reset_admin = flags.subcommand_name() == Some(RESET_ADMIN);
-    loaded.config.check_built_in().map_err(|reason| anyhow!(reason))?;
+    loaded.config.check_files().map_err(|reason| anyhow!(reason))?;
+    loaded.config.check_stores().map_err(|reason| anyhow!(reason))?;
+    loaded.warnings.extend(loaded.config.unused_settings());
     loaded.config.check_collector().map_err(|reason| anyhow!(reason))?;
     loaded.check_only = flags.get_flag("check-config");
     Ok(loaded)

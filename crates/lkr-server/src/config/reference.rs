@@ -1,7 +1,7 @@
 //! The table of keys for the documentation.
 
 use super::{
-    effective::{Config, NOT_BUILT_IN},
+    effective::Config,
     keys::{ConfigKey, KEYS, ValueKind},
 };
 
@@ -16,8 +16,6 @@ pub struct KeyReference {
     pub default: KeyDefault,
     /// What the key means.
     pub meaning: &'static str,
-    /// Whether this build accepts other values than the default.
-    pub is_built_in: bool,
 }
 
 /// The default of a key.
@@ -49,8 +47,7 @@ fn describe(key: &ConfigKey) -> KeyReference {
         ValueKind::Boolean => "boolean",
         ValueKind::List => "list",
     };
-    let is_built_in = !NOT_BUILT_IN.contains(&key.name);
-    KeyReference { variable: key.env(), kind, default, meaning, is_built_in }
+    KeyReference { variable: key.env(), kind, default, meaning }
 }
 
 /// Splits the end `; … by default` off a help text.
@@ -70,19 +67,5 @@ mod tests {
         assert_eq!(split_help("A folder; <data_dir>/x by default"), ("A folder", Some("<data_dir>/x")));
         assert_eq!(split_help("A model; y by default, if it exists"), ("A model", Some("y")));
         assert_eq!(split_help("A time; 0 for none"), ("A time; 0 for none", None));
-    }
-
-    #[test]
-    fn keys_that_are_not_built_in_are_refused() {
-        for name in NOT_BUILT_IN {
-            let key = KEYS.iter().find(|key| key.name == name).unwrap();
-            let values =
-                ["qdrant", "redis", "worker", "http://127.0.0.1:6333", "redis://127.0.0.1", "secret"];
-            let set = values.iter().find_map(|value| {
-                let mut config = Config::default();
-                (key.set)(&mut config, value).ok().map(|()| config)
-            });
-            assert!(set.unwrap().check_built_in().is_err(), "{name}");
-        }
     }
 }

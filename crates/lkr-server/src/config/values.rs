@@ -2,15 +2,19 @@
 
 use std::{
     net::IpAddr,
+    num::NonZeroU32,
     path::{Path, PathBuf},
 };
 
 use actix_web::http::Uri;
 use ipnet::IpNet;
 use lkr::ports::Precision;
+use lkr_blobs_s3::S3Location;
 use lkr_outgoing::Policy;
 
-use super::effective::{LogFormat, ProcessRole, StateBackend, VectorsBackend};
+use super::effective::{
+    LogFormat, ProcessRole, QdrantQuantization, ReadConsistency, StateBackend, VectorsBackend,
+};
 
 type Parsed<T> = Result<T, String>;
 
@@ -59,7 +63,10 @@ pub(super) fn collector(text: &str) -> Parsed<Option<String>> {
 
 pub(super) fn blobs(text: &str) -> Parsed<Option<String>> {
     match text.split_once("://") {
-        Some(("s3", bucket)) if !bucket.is_empty() => Ok(Some(text.to_owned())),
+        Some(("s3", _)) => match text.parse::<S3Location>() {
+            Ok(location) => Ok(Some(location.to_string())),
+            Err(error) => Err(format!("expected s3://bucket/prefix: {error}")),
+        },
         Some(_) => Err("expected a folder or s3://bucket/prefix".to_owned()),
         None => optional(text),
     }
@@ -122,6 +129,43 @@ pub(super) fn vectors(text: &str) -> Parsed<VectorsBackend> {
 
 pub(super) fn state(text: &str) -> Parsed<StateBackend> {
     one_of(text, &[StateBackend::Embedded, StateBackend::Redis])
+}
+
+pub(super) fn read_consistency(text: &str) -> Parsed<Option<ReadConsistency>> {
+    let choices = [ReadConsistency::Majority, ReadConsistency::Quorum, ReadConsistency::All];
+    if text.is_empty() { Ok(None) } else { one_of(text, &choices).map(Some) }
+}
+
+pub(super) fn quantization(text: &str) -> Parsed<QdrantQuantization> {
+    one_of(text, &[QdrantQuantization::None, QdrantQuantization::Int8, QdrantQuantization::Binary])
+}
+
+/// A number of shards or copies.
+pub(super) fn copies(text: &str) -> Parsed<NonZeroU32> {
+    match text.parse::<NonZeroU32>() {
+        Ok(number) if number.get() <= 1_000 => Ok(number),
+        _ => Err("expected a whole number from 1 to 1000".to_owned()),
+    }
+}
+
+pub(super) fn replicas(text: &str) -> Parsed<u32> {
+    match text.parse() {
+        Ok(number) if number <= 100 => Ok(number),
+        _ => Err("expected a whole number from 0 to 100".to_owned()),
+    }
+}
+
+/// The beginning of names in a store that others use too.
+pub(super) fn prefix(text: &str) -> Parsed<String> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-' || b == b'.';
+    match (1..=64).contains(&text.len()) && text.bytes().all(allowed) {
+        true => Ok(text.to_owned()),
+        false => Err("expected 1 to 64 letters, digits, '_', '-' and '.'".to_owned()),
+    }
+}
+
+pub(super) fn text(text: &str) -> Parsed<String> {
+    optional(text)?.ok_or_else(|| "expected a text".to_owned())
 }
 
 pub(super) fn role(text: &str) -> Parsed<ProcessRole> {

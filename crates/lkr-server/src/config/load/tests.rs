@@ -115,17 +115,43 @@ fn bad_value_is_named_with_its_source_and_secrets_are_not_shown() {
 }
 
 #[test]
-fn option_that_this_build_does_not_have_is_an_error() {
+fn store_that_is_not_configured_completely_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = "0".repeat(64);
+    let redis = [("LKR_STATE", "redis"), ("LKR_REDIS_URL", "redis://r")];
+    let qdrant = [("LKR_VECTORS", "qdrant"), ("LKR_QDRANT_URL", "http://q:6334")];
+    let secret = [("LKR_SECRET_KEY", key.as_str())];
+    let s3 = [("LKR_BLOBS", "s3://bucket"), ("LKR_S3_ACCESS_KEY_ID", "id"), ("LKR_S3_SECRET_ACCESS_KEY", "hush")];
+    for (environment, missing) in [
+        (&qdrant[..1], "qdrant_url"),
+        (&redis[..1], "redis_url"),
+        (&redis[..], "secret_key"),
+        (&s3[..1], "s3_access_key_id"),
+        (&s3[..2], "s3_secret_access_key"),
+        (&[("LKR_ROLE", "worker")][..], "state = redis"),
+        (&[&redis[..], &secret, &[("LKR_ROLE", "api")]].concat()[..], "vectors = qdrant"),
+        (&[("LKR_REDIS_CA_FILE", "/nowhere")], "redis_ca_file"),
+    ] {
+        let line = load_error(folder.path(), environment, &[]);
+        assert!(line.contains(missing), "{environment:?}: {line}");
+    }
+    let all = [&qdrant[..], &redis, &secret, &s3, &[("LKR_ROLE", "worker")]].concat();
+    let loaded = load_with(folder.path(), &all, &[]).unwrap();
+    assert!(loaded.config.is_shared() && loaded.warnings.is_empty());
+    assert_eq!(loaded.config.object_store(), Some("s3://bucket"));
+}
+
+#[test]
+fn setting_of_a_store_that_is_not_used_is_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     for (name, value) in [
-        ("LKR_VECTORS", "qdrant"),
         ("LKR_QDRANT_URL", "http://q:6334"),
-        ("LKR_STATE", "redis"),
         ("LKR_REDIS_URL", "redis://r"),
-        ("LKR_BLOBS", "s3://bucket"),
-        ("LKR_ROLE", "worker"),
+        ("LKR_S3_ENDPOINT", "http://s:9000"),
     ] {
-        assert!(load_error(folder.path(), &[(name, value)], &[]).contains("does not have"), "{name}");
+        let warnings = load_with(folder.path(), &[(name, value)], &[]).unwrap().warnings;
+        let key = name.trim_start_matches("LKR_").to_lowercase();
+        assert!(matches!(&*warnings, [warning] if warning.contains(&key)), "{warnings:?}");
     }
 }
 

@@ -14,18 +14,11 @@ fn reference_of_configuration_lists_every_key() {
 }
 
 fn table(keys: &[KeyReference]) -> String {
-    let (built_in, others): (Vec<_>, Vec<_>) = keys.iter().partition(|key| key.is_built_in);
     let mut text = "| key | type | default | meaning |\n|---|---|---|---|\n".to_owned();
-    for key in built_in {
+    for key in keys {
         let KeyReference { variable, kind, meaning, .. } = key;
         text += &format!("| `{variable}` | {kind} | {} | {} |\n", default(key), escaped(meaning));
     }
-    let others: Vec<String> = others.iter().map(|key| format!("`{}`", key.variable)).collect();
-    text += &format!(
-        "\n{} are for stores outside of the data folder and for several processes. This build does not have them, and \
-         refuses other values than the default, and anything but a folder for `LKR_BLOBS`.\n",
-        others.join(", ")
-    );
     text
 }
 

@@ -1,0 +1,56 @@
+//! Opens the stores that a configuration names instead of the embedded ones.
+
+use std::{path::Path, sync::Arc};
+
+use anyhow::{Context, Result, anyhow};
+use lkr::{OtherStores, SharedState, ports::ObjectStore};
+use lkr_blobs_s3::{S3Config, S3Location};
+use lkr_state_redis::{Opened, RedisConfig, RedisStore};
+
+use crate::config::{Config, StateBackend};
+
+/// Opens the stores outside of the data folder.
+///
+/// # Errors
+/// A store that cannot be reached or does not keep what it acknowledges.
+pub(crate) async fn open_stores(config: &Config) -> Result<OtherStores> {
+    Ok(OtherStores { vectors: None, state: open_state(config).await?, blobs: open_blobs(config).await? })
+}
+
+async fn open_state(config: &Config) -> Result<Option<SharedState>> {
+    if config.state != StateBackend::Redis {
+        return Ok(None);
+    }
+    let url = config.redis_url.as_deref().ok_or_else(|| anyhow!("state = redis needs redis_url"))?;
+    let mut redis = RedisConfig::new(url);
+    redis.prefix.clone_from(&config.redis_prefix);
+    redis.wait_replicas = config.redis_wait_replicas;
+    redis.allow_weak_durability = config.redis_allow_weak_durability;
+    redis.tls_authorities = match &config.redis_ca_file {
+        Some(file) => Some(read(file).await?),
+        None => None,
+    };
+    let Opened { store, warnings, .. } =
+        RedisStore::open(redis, None).await.context("cannot open the state store in Redis")?;
+    for warning in warnings {
+        tracing::warn!("Redis may lose acknowledged writes: {warning}");
+    }
+    Ok(Some(SharedState { records: Arc::new(store.state()), queue: Arc::new(store.queue()) }))
+}
+
+async fn open_blobs(config: &Config) -> Result<Option<Arc<dyn ObjectStore>>> {
+    let Some(location) = config.object_store() else { return Ok(None) };
+    let location: S3Location = location.parse()?;
+    let (id, secret) = (config.s3_access_key_id.clone(), config.s3_secret_access_key.clone());
+    let (id, secret) = id.zip(secret).ok_or_else(|| anyhow!("blobs in an object store need a key"))?;
+    let mut s3 = S3Config::new(location.clone(), config.s3_region.clone(), id, secret);
+    s3.endpoint = config.s3_endpoint.as_deref().map(str::parse).transpose().context("bad s3_endpoint")?;
+    s3.ca_file.clone_from(&config.s3_ca_file);
+    let store = lkr_blobs_s3::open(&s3).with_context(|| format!("cannot open {location}"))?;
+    lkr_blobs_s3::check(&store, &location).await.with_context(|| format!("cannot use {location}"))?;
+    Ok(Some(store))
+}
+
+async fn read(file: &Path) -> Result<Vec<u8>> {
+    tokio::fs::read(file).await.with_context(|| format!("cannot read {}", file.display()))
+}
