@@ -137,7 +137,7 @@ impl Probe<'_> {
     fn failed(&self, step: &str, action: &str, error: &object_store::Error) -> Error {
         let (kind, reason) = explain(error);
         let reason = match kind {
-            ErrorKind::NotFound => format!("the bucket {} does not exist ({reason})", self.location.bucket()),
+            ErrorKind::NotFound => format!("the bucket {} does not exist", self.location.bucket()),
             ErrorKind::Denied => format!(
                 "{}: {step} was refused ({reason}); the access key needs the permission {action}",
                 self.location

@@ -1,10 +1,10 @@
 //! The HTTP client under `object_store`: pooled connections, no proxy, no redirects, nothing from the environment.
 
-use std::{error::Error as StdError, iter::successors, time::Duration};
+use std::{error::Error as StdError, fmt, iter::successors, time::Duration};
 
 use async_trait::async_trait;
 use hyper::{
-    Method,
+    Method, StatusCode,
     header::{HeaderValue, USER_AGENT},
 };
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -35,6 +35,8 @@ const POOL_IDLE: Duration = Duration::from_secs(15);
 
 /// The most idle connections that are kept.
 const POOL_CONNECTIONS: usize = 32;
+
+const NO_SUCH_BUCKET: &[u8] = b"<Code>NoSuchBucket</Code>";
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("lkr/", env!("CARGO_PKG_VERSION")));
 
@@ -82,6 +84,8 @@ impl HttpService for Service {
             Method::DELETE => HttpErrorKind::Request,
             _ => HttpErrorKind::Interrupted,
         };
+        // The response to it has no body.
+        let is_head = request.method() == Method::HEAD;
         request.headers_mut().insert(USER_AGENT, AGENT);
         let (head, body) = request.into_parts();
         let (body, progress) = Sending::new(body);
@@ -93,8 +97,35 @@ impl HttpService for Service {
             let kind = if error.is_connect() { HttpErrorKind::Connect } else { lost };
             failed(kind, &error)
         })?;
-        Ok(response.map(|body| HttpResponseBody::new(Receiving::new(body, self.limit))))
+        let response = response.map(|body| HttpResponseBody::new(Receiving::new(body, self.limit)));
+        if response.status() == StatusCode::NOT_FOUND && !is_head {
+            return bucket_exists(response).await;
+        }
+        Ok(response)
     }
+}
+
+/// A response that says that the bucket does not exist.
+#[derive(Debug)]
+pub(crate) struct NoSuchBucket;
+
+impl fmt::Display for NoSuchBucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the bucket does not exist")
+    }
+}
+
+impl StdError for NoSuchBucket {}
+
+/// Makes an error of a missing bucket, which to `object_store` is the same as a missing object. To lkr it is not: a record names
+/// texts that are damaged if they are missing.
+async fn bucket_exists(response: HttpResponse) -> Result<HttpResponse, HttpError> {
+    let (head, body) = response.into_parts();
+    let body = body.bytes().await?;
+    if body.windows(NO_SUCH_BUCKET.len()).any(|window| window == NO_SUCH_BUCKET) {
+        return Err(HttpError::new(HttpErrorKind::Unknown, NoSuchBucket));
+    }
+    Ok(HttpResponse::from_parts(head, body.into()))
 }
 
 /// An error with the messages of all its causes, because those of hyper name only the last step.

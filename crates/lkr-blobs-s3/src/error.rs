@@ -2,6 +2,8 @@ use std::{error::Error as StdError, iter::successors};
 
 use object_store::client::HttpError;
 
+use crate::client::NoSuchBucket;
+
 /// The result of opening and checking a store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -34,9 +36,11 @@ impl Error {
 
 /// The kind of a failed request, and why it failed in one line.
 pub(crate) fn explain(error: &object_store::Error) -> (ErrorKind, String) {
-    let http = successors(Some(error as &dyn StdError), |&error| error.source())
-        .find_map(|error| error.downcast_ref::<HttpError>());
-    if let Some(http) = http {
+    let causes = || successors(Some(error as &dyn StdError), |&error| error.source());
+    if causes().any(|cause| cause.is::<NoSuchBucket>()) {
+        return (ErrorKind::NotFound, NoSuchBucket.to_string());
+    }
+    if let Some(http) = causes().find_map(|cause| cause.downcast_ref::<HttpError>()) {
         return (ErrorKind::Unavailable, http.to_string());
     }
     let text = error.to_string();

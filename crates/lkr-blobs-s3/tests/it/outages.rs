@@ -85,6 +85,13 @@ async fn server_that_comes_back_within_the_budget_is_waited_for() {
     put.await.unwrap();
 }
 
+/// A record names its texts, so a missing text is damage; a missing bucket is an outage.
+#[tokio::test]
+async fn missing_bucket_is_not_a_missing_object() {
+    let Some(server) = server() else { return };
+    assert_away(&store(&server.url(), "s3://never-created/a"), Duration::from_secs(15)).await;
+}
+
 /// Reads an object of three megabytes while its responses are cut off after one.
 async fn read_through_cuts(
     bucket: &str,
