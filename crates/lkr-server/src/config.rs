@@ -7,7 +7,9 @@ mod reference;
 mod show;
 mod values;
 
-pub use effective::{Config, LogFormat, ProcessRole, StateBackend, VectorsBackend};
+pub use effective::{
+    Config, LogFormat, ProcessRole, QdrantQuantization, ReadConsistency, StateBackend, VectorsBackend,
+};
 pub use load::{ConfigSources, LoadedConfig, command, load};
 pub use reference::{KeyDefault, KeyReference, reference};
 pub use show::show;

@@ -25,7 +25,8 @@ use crate::{
 
 /// Opens the stores, creates the first admin and reads the settings.
 pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Services> {
-    let (rerankers, chat_models, outbox) = (Rerankers::default(), ChatModels::default(), outbox());
+    let (rerankers, chat_models) = (Rerankers::default(), ChatModels::default());
+    let outbox = if config.is_shared() { outbox().shared() } else { outbox() };
     let deletions = Deletions::default();
     let late = LateBound {
         rerankers: &rerankers,

@@ -1,20 +1,53 @@
 //! Opens the stores that a configuration names instead of the embedded ones.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, anyhow};
-use lkr::{OtherStores, SharedState, ports::ObjectStore};
+use lkr::{
+    OtherStores, SharedState,
+    ports::{ObjectStore, VectorStore},
+};
 use lkr_blobs_s3::{S3Config, S3Location};
 use lkr_state_redis::{Opened, RedisConfig, RedisStore};
+use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors, Quantization};
 
-use crate::config::{Config, StateBackend};
+use crate::config::{Config, QdrantQuantization, ReadConsistency, StateBackend, VectorsBackend};
 
 /// Opens the stores outside of the data folder.
 ///
 /// # Errors
 /// A store that cannot be reached or does not keep what it acknowledges.
 pub(crate) async fn open_stores(config: &Config) -> Result<OtherStores> {
-    Ok(OtherStores { vectors: None, state: open_state(config).await?, blobs: open_blobs(config).await? })
+    let (vectors, state, blobs) =
+        tokio::try_join!(open_vectors(config), open_state(config), open_blobs(config))?;
+    Ok(OtherStores { vectors, state, blobs })
+}
+
+async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn VectorStore>>> {
+    if config.vectors != VectorsBackend::Qdrant {
+        return Ok(None);
+    }
+    let url = config.qdrant_url.as_deref().ok_or_else(|| anyhow!("vectors = qdrant needs qdrant_url"))?;
+    let mut qdrant = QdrantOptions::new(url);
+    qdrant.api_key.clone_from(&config.qdrant_api_key);
+    qdrant.prefix.clone_from(&config.qdrant_prefix);
+    qdrant.shard_number = config.qdrant_shards;
+    qdrant.replication_factor = config.qdrant_replicas;
+    qdrant.write_consistency_factor = config.qdrant_write_consistency;
+    qdrant.read_consistency = config.qdrant_read_consistency.map(|consistency| match consistency {
+        ReadConsistency::Majority => lkr_vectors_qdrant::ReadConsistency::Majority,
+        ReadConsistency::Quorum => lkr_vectors_qdrant::ReadConsistency::Quorum,
+        ReadConsistency::All => lkr_vectors_qdrant::ReadConsistency::All,
+    });
+    qdrant.on_disk = config.qdrant_on_disk;
+    qdrant.quantization = match config.qdrant_quantization {
+        QdrantQuantization::None => Quantization::None,
+        QdrantQuantization::Int8 => Quantization::ScalarInt8,
+        QdrantQuantization::Binary => Quantization::Binary,
+    };
+    qdrant.read_timeout = Duration::from_millis(config.qdrant_timeout_ms);
+    let store = QdrantVectors::open(qdrant).await.context("cannot open the vector store in Qdrant")?;
+    Ok(Some(Arc::new(store)))
 }
 
 async fn open_state(config: &Config) -> Result<Option<SharedState>> {

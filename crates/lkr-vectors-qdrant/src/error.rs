@@ -1,0 +1,122 @@
+//! The failures of calls, and their kinds.
+
+use std::{error::Error as StdError, io, time::Duration};
+
+use lkr_vectors::{Error, ErrorKind};
+use tonic::{Code, ConnectError, Status};
+
+/// What is known about a request that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// It did not reach the server.
+    NotSent,
+    /// The connection was lost. The server may have applied it.
+    Lost,
+    /// The answer did not come in time. The server may have applied it.
+    TimedOut,
+    /// The server answered.
+    Answered,
+}
+
+/// A failure, before the operation is known.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub(crate) kind: ErrorKind,
+    pub(crate) message: String,
+    pub(crate) delivery: Delivery,
+}
+
+/// The result of internal operations.
+pub(crate) type InternalResult<T> = Result<T, Failure>;
+
+impl Failure {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), delivery: Delivery::Answered }
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
+    }
+
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Conflict, message)
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    pub(crate) fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corrupt, message)
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    pub(crate) fn unavailable(delivery: Delivery, message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Unavailable, message: message.into(), delivery }
+    }
+
+    /// The server did not answer in time.
+    pub(crate) fn timeout(limit: Duration) -> Self {
+        Self::unavailable(Delivery::TimedOut, format!("Qdrant did not answer within {limit:?}"))
+    }
+
+    /// Whether the server could not be reached, in contrast to a server that answered.
+    pub(crate) const fn is_disconnected(&self) -> bool {
+        !matches!(self.delivery, Delivery::Answered)
+    }
+
+    /// The error of an operation.
+    pub(crate) fn in_operation(self, operation: &'static str) -> Error {
+        Error::new(self.kind, operation, self.message)
+    }
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        let Some(source) = status.source() else {
+            let message = format!("Qdrant answered {:?}: {}", status.code(), status.message());
+            return Self::new(kind_of(status.code()), message);
+        };
+        // A status with a source was made by the client.
+        let was_connected = !causes(source).any(|error| error.is::<ConnectError>());
+        let delivery = if was_connected { Delivery::Lost } else { Delivery::NotSent };
+        let reasons: Vec<String> = causes(source).map(ToString::to_string).collect();
+        Self::unavailable(delivery, format!("cannot reach Qdrant: {}", reasons.join(": ")))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::AlreadyExists => ErrorKind::Invalid,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Unavailable,
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => ErrorKind::Corrupt,
+            _ => ErrorKind::Internal,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+/// An error and those behind it.
+fn causes<'e>(first: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(first), |error| (*error).source())
+}
+
+/// The kind of an answer's code.
+const fn kind_of(code: Code) -> ErrorKind {
+    match code {
+        Code::NotFound => ErrorKind::NotFound,
+        Code::AlreadyExists => ErrorKind::Conflict,
+        Code::InvalidArgument | Code::OutOfRange => ErrorKind::Invalid,
+        Code::Unavailable
+        | Code::DeadlineExceeded
+        | Code::ResourceExhausted
+        | Code::Aborted
+        | Code::Cancelled => ErrorKind::Unavailable,
+        Code::DataLoss => ErrorKind::Corrupt,
+        _ => ErrorKind::Internal,
+    }
+}

@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+mod breaker;
+mod collections;
+mod connection;
+mod error;
+mod filter;
+mod indexes;
+mod metadata;
+mod names;
+mod options;
+mod point;
+mod read;
+mod search;
+mod shared;
+mod snapshot;
+mod store;
+mod tag_fields;
+mod token;
+mod value;
+mod value_filter;
+mod write;
+
+pub use options::{Quantization, QdrantOptions, ReadConsistency};
+pub use store::QdrantVectors;

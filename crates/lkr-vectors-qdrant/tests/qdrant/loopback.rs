@@ -1,0 +1,151 @@
+//! A server in this process that speaks Qdrant's protocol. It decodes the real messages and interprets them on points of
+//! its own: filters on the payloads as they were sent, scores on the vectors as they were sent.
+
+mod collections;
+mod filter;
+mod points;
+mod search;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use qdrant_client::qdrant::{
+    CreateCollection, HealthCheckReply, HealthCheckRequest, PayloadSchemaInfo, Value,
+    collections_server::CollectionsServer,
+    points_server::PointsServer,
+    qdrant_server::{Qdrant, QdrantServer},
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tonic::{
+    Request, Response, Status,
+    transport::{Server, server::TcpIncoming},
+};
+
+/// A running server. It stops when it is dropped; its data stays in `data`.
+#[derive(Debug)]
+pub(crate) struct Loopback {
+    pub(crate) data: Data,
+    pub(crate) address: SocketAddr,
+    serving: JoinHandle<()>,
+}
+
+/// What the server stores, shared with the test.
+#[derive(Debug, Clone)]
+pub(crate) struct Data(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) version: String,
+    pub(crate) collections: BTreeMap<String, Stored>,
+    /// Each alias with its collection.
+    pub(crate) aliases: BTreeMap<String, String>,
+    /// Every write, in order.
+    pub(crate) writes: Vec<Write>,
+    /// The API keys of the requests.
+    pub(crate) api_keys: Vec<Option<String>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) creation: CreateCollection,
+    /// By id, as the 128-bit number of its UUID.
+    pub(crate) points: BTreeMap<u128, StoredPoint>,
+    pub(crate) schema: HashMap<String, PayloadSchemaInfo>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StoredPoint {
+    pub(crate) payload: HashMap<String, Value>,
+    /// Of length 1.
+    pub(crate) dense: Option<Vec<f32>>,
+    pub(crate) sparse: Option<BTreeMap<u32, f32>>,
+}
+
+/// A write of points or of an index.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Write {
+    pub(crate) call: &'static str,
+    pub(crate) wait: Option<bool>,
+    pub(crate) ordering: Option<i32>,
+    /// The number of points in the request.
+    pub(crate) points: usize,
+}
+
+impl Loopback {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(Data::default(), ([127, 0, 0, 1], 0).into()).await
+    }
+
+    pub(crate) async fn start_with(data: Data, address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (points, collections) = (PointsServer::new(data.clone()), CollectionsServer::new(data.clone()));
+        let server = Server::builder()
+            .add_service(points.max_decoding_message_size(usize::MAX))
+            .add_service(collections)
+            .add_service(QdrantServer::new(data.clone()));
+        let serving = server.serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
+        let serving = tokio::spawn(async move { serving.await.unwrap() });
+        Self { data, address, serving }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Stops the server with all of its connections.
+    pub(crate) async fn stop(mut self) -> (Data, SocketAddr) {
+        self.serving.abort();
+        let _cancelled = (&mut self.serving).await;
+        (self.data.clone(), self.address)
+    }
+}
+
+impl Drop for Loopback {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(State {
+            version: "1.19.0".to_owned(),
+            collections: BTreeMap::new(),
+            aliases: BTreeMap::new(),
+            writes: Vec::new(),
+            api_keys: Vec::new(),
+        })))
+    }
+}
+
+impl Data {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+}
+
+impl State {
+    fn stored(&mut self, name: &str) -> Result<&mut Stored, Status> {
+        let name = self.aliases.get(name).map_or(name, String::as_str);
+        let missing = || Status::not_found(format!("Not found: Collection `{name}` doesn't exist!"));
+        self.collections.get_mut(name).ok_or_else(missing)
+    }
+}
+
+#[tonic::async_trait]
+impl Qdrant for Data {
+    async fn health_check(
+        &self,
+        request: Request<HealthCheckRequest>,
+    ) -> Result<Response<HealthCheckReply>, Status> {
+        let mut state = self.state();
+        let key = request.metadata().get("api-key").map(|key| key.to_str().unwrap().to_owned());
+        state.api_keys.push(key);
+        let version = state.version.clone();
+        Ok(Response::new(HealthCheckReply { title: "loopback".to_owned(), version, commit: None }))
+    }
+}

@@ -1,0 +1,150 @@
+//! Stores under test.
+
+use std::{env, path::Path, sync::Arc, time::Duration};
+
+use lkr_domain::{DocId, PointId, SparseVector};
+use lkr_vectors::{
+    Collection, CollectionSpec, DenseSpec, MemoryVectors, Point, PointOrigin, Tags, VectorStore,
+};
+use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors};
+use qdrant_client::qdrant::{
+    DeleteCollection, ListCollectionsRequest, collections_client::CollectionsClient,
+};
+
+use crate::loopback::Loopback;
+
+/// The address of a real server.
+const URL: &str = "LKR_TEST_QDRANT_URL";
+
+/// What lives as long as a test.
+#[derive(Debug)]
+pub(crate) enum Guard {
+    Loopback { _server: Loopback },
+    Real { _collections: RealCollections },
+    Nothing,
+}
+
+/// Removes the collections with a prefix from the real server.
+#[derive(Debug)]
+pub(crate) struct RealCollections {
+    url: String,
+    prefix: String,
+}
+
+impl Drop for RealCollections {
+    fn drop(&mut self) {
+        let (url, prefix) = (self.url.clone(), self.prefix.clone());
+        // The runtime of the test may end meanwhile.
+        let removing = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(remove_collections(url, &prefix));
+        });
+        removing.join().unwrap();
+    }
+}
+
+async fn remove_collections(url: String, prefix: &str) {
+    let mut client = CollectionsClient::connect(url).await.unwrap();
+    let listed = client.list(ListCollectionsRequest {}).await.unwrap().into_inner().collections;
+    for collection_name in listed.into_iter().map(|listed| listed.name).filter(|name| name.starts_with(prefix)) {
+        client.delete(DeleteCollection { collection_name, timeout: None }).await.unwrap();
+    }
+}
+
+/// Options for tests: short times.
+pub(crate) fn options(url: &str) -> QdrantOptions {
+    let mut options = QdrantOptions::new(url);
+    options.prefix = format!("test_{}_", DocId::new());
+    options.write_retry_for = Duration::from_secs(10);
+    options.probe_interval = Duration::from_millis(300);
+    options
+}
+
+/// An empty store on a loopback server of its own.
+pub(crate) async fn on_loopback() -> (QdrantVectors, Loopback) {
+    let server = Loopback::start().await;
+    let store = QdrantVectors::open(options(&server.url())).await.unwrap();
+    (store, server)
+}
+
+/// The address of the real server; `None` without one, which is printed.
+pub(crate) fn real_url() -> Option<String> {
+    let url = env::var(URL).ok();
+    if url.is_none() {
+        lkr_test_support::note_skip(&format!("{URL} is not set"));
+    }
+    url
+}
+
+/// The options of an empty store on the real server.
+pub(crate) fn real_options() -> Option<(QdrantOptions, Guard)> {
+    let url = real_url()?;
+    let options = options(&url);
+    let guard = Guard::Real { _collections: RealCollections { url, prefix: options.prefix.clone() } };
+    Some((options, guard))
+}
+
+pub(crate) async fn loopback_store() -> (Arc<dyn VectorStore>, Guard) {
+    let (store, server) = on_loopback().await;
+    (Arc::new(store), Guard::Loopback { _server: server })
+}
+
+pub(crate) async fn loopback_copy(folder: &Path) -> (Arc<dyn VectorStore>, Guard) {
+    let server = Loopback::start().await;
+    let store = QdrantVectors::restore(options(&server.url()), folder).await.unwrap();
+    (Arc::new(store), Guard::Loopback { _server: server })
+}
+
+/// Without a real server, a store in memory, so that the case passes.
+pub(crate) async fn real_store() -> (Arc<dyn VectorStore>, Guard) {
+    match real_options() {
+        Some((options, guard)) => (Arc::new(QdrantVectors::open(options).await.unwrap()), guard),
+        None => (Arc::new(MemoryVectors::new()), Guard::Nothing),
+    }
+}
+
+pub(crate) async fn real_copy(folder: &Path) -> (Arc<dyn VectorStore>, Guard) {
+    match real_options() {
+        Some((options, guard)) => (Arc::new(QdrantVectors::restore(options, folder).await.unwrap()), guard),
+        None => (Arc::new(MemoryVectors::open_snapshot(folder).unwrap()), Guard::Nothing),
+    }
+}
+
+pub(crate) const DIMS: usize = 4;
+
+pub(crate) fn collection(name: &str) -> Collection {
+    Collection::new(name).unwrap()
+}
+
+pub(crate) fn spec(name: &Collection) -> CollectionSpec {
+    let dense = DenseSpec { model: "model".to_owned(), dims: DIMS };
+    CollectionSpec { collection: name.clone(), dense: Some(dense) }
+}
+
+/// Creates the collection `chunks`.
+pub(crate) async fn create(store: &QdrantVectors) -> Collection {
+    let name = collection("chunks");
+    store.ensure(&spec(&name)).await.unwrap();
+    name
+}
+
+pub(crate) fn id(n: u32) -> PointId {
+    PointId::from_bytes(u128::from(n).to_be_bytes())
+}
+
+/// A point of document `n / 10`.
+pub(crate) fn point(n: u32) -> Point {
+    let doc_id = DocId::from_bytes(u128::from(n / 10).to_be_bytes());
+    Point {
+        id: id(n),
+        origin: PointOrigin { doc_id, revision: 1, ordinal: n, l2: None, l3: None },
+        tags: Tags::new(),
+        dense: Some(vec![0.6, 0.8, 0.0, 0.0]),
+        sparse: SparseVector::from_pairs([(1, 1.0), (2 + n, 0.5)]),
+        payload: serde_json::json!({ "n": n }),
+    }
+}
+
+pub(crate) fn points(numbers: std::ops::Range<u32>) -> Vec<Point> {
+    numbers.map(point).collect()
+}
