@@ -5,7 +5,8 @@ use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActiveTask, Catalog, CollectionState, CorpusSlot, Error, Result, Task, TaskSubject, UnfinishedTask, key, task_changes,
+    ActiveTask, Catalog, CollectionState, CorpusSlot, Error, Result, Task, TaskSubject, UnfinishedTask, key,
+    task_changes,
 };
 
 /// The subject of a re-embedding task.
@@ -41,7 +42,9 @@ impl Catalog {
         collections: CollectionState,
     ) -> Result<()> {
         let [put, mark] = task_changes::put(task, Expect::Any)?;
-        let writes = [active.end(), collections.complete()?, put, mark].into_iter().chain(Self::invalidate_cached_answers());
+        let writes = [active.end(), collections.complete()?, put, mark]
+            .into_iter()
+            .chain(Self::invalidate_cached_answers());
         Ok(self.state.apply(writes.chain(self.task_ended_events(task)).collect()).await?)
     }
 

@@ -30,9 +30,8 @@ pub struct TextClaims {
 impl TextClaims {
     fn read(record: Option<&Record>) -> Result<Self> {
         let claims = match record {
-            Some(record) => {
-                serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read claims on texts", e))?
-            }
+            Some(record) => serde_json::from_slice(&record.value)
+                .map_err(|e| Error::corrupt("read claims on texts", e))?,
             None => Vec::new(),
         };
         Ok(Self { claims, version: record.map(|record| record.version) })
@@ -63,7 +62,8 @@ impl Catalog {
         let write = if claims.is_empty() {
             Write::delete(key, expect)
         } else {
-            let record = serde_json::to_vec(claims).map_err(|e| Error::corrupt("write claims on texts", e))?;
+            let record =
+                serde_json::to_vec(claims).map_err(|e| Error::corrupt("write claims on texts", e))?;
             Write::put(key, expect, record)
         };
         Ok(self.state.apply(vec![write]).await?)

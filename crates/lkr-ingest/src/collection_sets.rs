@@ -63,7 +63,8 @@ impl PointWriter {
     /// # Errors
     /// `Waiting` if the collections were dropped meanwhile.
     pub(crate) async fn upsert(&self, ports: &Ports, layer: Layer, points: Vec<Point>) -> Result<()> {
-        let collection = self.collections.iter().find(|(of, _)| *of == layer).map(|(_, collection)| collection);
+        let collection =
+            self.collections.iter().find(|(of, _)| *of == layer).map(|(_, collection)| collection);
         match ports.vectors.upsert(collection.ok_or_else(switching)?, points).await {
             Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => Err(switching()),
             upserted => Ok(upserted?),

@@ -202,7 +202,8 @@ impl DuplicateIndex {
 
     async fn follow(&self, catalog: &Catalog, followed: &mut Followed) -> Result<()> {
         let changes = catalog.fingerprint_changes().await?;
-        let is_new = |change: &&FingerprintChange| followed.versions.get(&change.doc_id) != Some(&change.version);
+        let is_new =
+            |change: &&FingerprintChange| followed.versions.get(&change.doc_id) != Some(&change.version);
         let ids: Vec<DocId> = changes.iter().filter(is_new).map(|change| change.doc_id).collect();
         for ids in ids.chunks(PAGE) {
             let current = catalog.simhashes_of(ids).await?;

@@ -11,8 +11,8 @@ use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
 use crate::{
-    Error, ErrorKind, Ports, Result, collection_sets::end_abandoned_phase, collections::delete_everywhere, gc::Gc,
-    missing_fingerprints::add_fingerprints, queueing::enqueue, state::IngestState,
+    Error, ErrorKind, Ports, Result, collection_sets::end_abandoned_phase, collections::delete_everywhere,
+    gc::Gc, missing_fingerprints::add_fingerprints, queueing::enqueue, state::IngestState,
 };
 
 /// The number of records that are read at a time.

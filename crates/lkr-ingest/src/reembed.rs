@@ -8,7 +8,9 @@ use std::{
 };
 
 use futures_util::{FutureExt, StreamExt, stream};
-use lkr_catalog::{ActiveTask, CollectionPhase, ListFilter, Progress, ReembedResult, Stage, Task, TaskResult, TaskStatus};
+use lkr_catalog::{
+    ActiveTask, CollectionPhase, ListFilter, Progress, ReembedResult, Stage, Task, TaskResult, TaskStatus,
+};
 use lkr_domain::{DocId, Scope};
 use lkr_models::{Embedder, REFERENCE_SCALE};
 

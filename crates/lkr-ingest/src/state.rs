@@ -7,8 +7,8 @@ use lkr_state::KeyedMutex;
 use time::OffsetDateTime;
 
 use crate::{
-    IngestOptions, Ports, duplicate_index::DuplicateIndex, gc::Gc,
-    model_change::ModelChange, pending_changes::PendingChanges, queueing::Queueing, text_budget::TextBudget,
+    IngestOptions, Ports, duplicate_index::DuplicateIndex, gc::Gc, model_change::ModelChange,
+    pending_changes::PendingChanges, queueing::Queueing, text_budget::TextBudget,
 };
 
 /// The ports and options, and one object for each thing that concurrent operations have to agree on.

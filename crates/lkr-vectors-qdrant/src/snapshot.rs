@@ -18,8 +18,8 @@ use lkr_domain::DocId;
 use lkr_vectors::{Collection, CollectionSpec, Include};
 use tokio::fs;
 
-pub(crate) use self::preserve::{Changed, Copying};
 use self::file::{Manifest, PointsFile};
+pub(crate) use self::preserve::{Changed, Copying};
 use crate::{
     error::{Failure, InternalResult},
     shared::{Shared, lock},
@@ -55,9 +55,14 @@ impl Shared {
         Ok((Manifest::new(collections, aliases), registered))
     }
 
-    async fn copy_points(&self, mut manifest: Manifest, registered: Registered<'_>) -> InternalResult<Manifest> {
+    async fn copy_points(
+        &self,
+        mut manifest: Manifest,
+        registered: Registered<'_>,
+    ) -> InternalResult<Manifest> {
         let copying = &registered.copying;
-        let names: Vec<Collection> = manifest.specs().map(|spec: &CollectionSpec| spec.collection.clone()).collect();
+        let names: Vec<Collection> =
+            manifest.specs().map(|spec: &CollectionSpec| spec.collection.clone()).collect();
         for collection in &names {
             loop {
                 let _writes = self.stop_writes().await;
@@ -93,7 +98,9 @@ struct Partial {
 
 impl Partial {
     async fn create(to: &Path) -> InternalResult<Self> {
-        let name = to.file_name().ok_or_else(|| Failure::invalid(format!("{} is no folder's name", to.display())))?;
+        let name = to
+            .file_name()
+            .ok_or_else(|| Failure::invalid(format!("{} is no folder's name", to.display())))?;
         let folder = to.with_file_name(format!(".{}.{}.partial", name.to_string_lossy(), DocId::new()));
         fs::create_dir(&folder).await?;
         Ok(Self { folder, is_kept: false })

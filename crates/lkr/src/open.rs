@@ -161,9 +161,8 @@ impl KnowledgeBase {
             }
             (None, None) => builder,
         };
-        let embedded_vectors = || -> Option<Arc<dyn VectorStore>> {
-            Some(Arc::new(embedded.as_ref()?.store.vectors()))
-        };
+        let embedded_vectors =
+            || -> Option<Arc<dyn VectorStore>> { Some(Arc::new(embedded.as_ref()?.store.vectors())) };
         let builder = set_if_some(builder, vectors.clone().or_else(embedded_vectors), Builder::vectors);
         let builder = match (blobs, folder) {
             (Some(blobs), _) => builder.originals(Originals::on(Arc::clone(&blobs))).blobs(blobs),

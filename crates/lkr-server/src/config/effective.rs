@@ -292,9 +292,21 @@ impl Config {
     /// What was set for stores that are not used.
     pub(super) fn unused_settings(&self) -> Vec<String> {
         let unused = [
-            (self.qdrant_url.is_some() && self.vectors != VectorsBackend::Qdrant, "qdrant_url", "vectors is not qdrant"),
-            (self.redis_url.is_some() && self.state != StateBackend::Redis, "redis_url", "state is not redis"),
-            (self.s3_endpoint.is_some() && self.object_store().is_none(), "s3_endpoint", "blobs is not s3://…"),
+            (
+                self.qdrant_url.is_some() && self.vectors != VectorsBackend::Qdrant,
+                "qdrant_url",
+                "vectors is not qdrant",
+            ),
+            (
+                self.redis_url.is_some() && self.state != StateBackend::Redis,
+                "redis_url",
+                "state is not redis",
+            ),
+            (
+                self.s3_endpoint.is_some() && self.object_store().is_none(),
+                "s3_endpoint",
+                "blobs is not s3://…",
+            ),
         ];
         let unused = unused.into_iter().filter(|(is_unused, ..)| *is_unused);
         unused.map(|(_, key, reason)| format!("{key} is set and not used: {reason}")).collect()

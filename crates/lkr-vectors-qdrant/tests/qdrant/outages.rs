@@ -142,7 +142,9 @@ async fn open_without_a_server_is_unavailable_and_names_the_reason() {
 
 #[tokio::test]
 async fn server_of_an_older_release_is_refused() {
-    for (version, is_accepted) in [("1.18.9", false), ("0.1.0", false), ("next", false), ("1.19.0", true), ("1.20.1", true)] {
+    for (version, is_accepted) in
+        [("1.18.9", false), ("0.1.0", false), ("next", false), ("1.19.0", true), ("1.20.1", true)]
+    {
         let data = Data::default();
         data.state().version = version.to_owned();
         let server = Loopback::start_with(data, ([127, 0, 0, 1], 0).into()).await;

@@ -15,7 +15,11 @@ const POINTS: u32 = 2_000;
 
 /// While a snapshot is written, points are replaced, deleted and tagged, and a collection is dropped. The copy has none of
 /// it.
-async fn snapshot_is_of_the_moment_of_its_beginning(store: QdrantVectors, restored: crate::support::Guard, to: lkr_vectors_qdrant::QdrantOptions) {
+async fn snapshot_is_of_the_moment_of_its_beginning(
+    store: QdrantVectors,
+    restored: crate::support::Guard,
+    to: lkr_vectors_qdrant::QdrantOptions,
+) {
     let (name, dropped) = (create(&store).await, collection("dropped"));
     store.ensure(&spec(&dropped)).await.unwrap();
     for name in [&name, &dropped] {
@@ -49,7 +53,11 @@ async fn snapshot_is_of_the_moment_of_its_beginning(store: QdrantVectors, restor
 
     let copied = QdrantVectors::restore(to, &copy).await.unwrap();
     for name in [&name, &dropped] {
-        assert_eq!(copied.count(name, &Filter::all()).await.unwrap(), u64::from(POINTS), "{name} after {changes} changes");
+        assert_eq!(
+            copied.count(name, &Filter::all()).await.unwrap(),
+            u64::from(POINTS),
+            "{name} after {changes} changes"
+        );
         let page = copied.scroll(name, &Filter::all(), None, usize::MAX, Include::Payload).await.unwrap();
         for (found, n) in page.points.iter().zip(0..) {
             let expected = lkr_vectors::Point { dense: None, sparse: Default::default(), ..point(n) };
@@ -71,7 +79,12 @@ async fn snapshot_is_of_the_moment_of_its_beginning_on_loopback() {
     let (store, _server) = on_loopback().await;
     let server = Loopback::start().await;
     let to = options(&server.url());
-    snapshot_is_of_the_moment_of_its_beginning(store, crate::support::Guard::Loopback { _server: server }, to).await;
+    snapshot_is_of_the_moment_of_its_beginning(
+        store,
+        crate::support::Guard::Loopback { _server: server },
+        to,
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

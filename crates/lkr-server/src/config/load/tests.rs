@@ -121,7 +121,8 @@ fn store_that_is_not_configured_completely_is_an_error() {
     let redis = [("LKR_STATE", "redis"), ("LKR_REDIS_URL", "redis://r")];
     let qdrant = [("LKR_VECTORS", "qdrant"), ("LKR_QDRANT_URL", "http://q:6334")];
     let secret = [("LKR_SECRET_KEY", key.as_str())];
-    let s3 = [("LKR_BLOBS", "s3://bucket"), ("LKR_S3_ACCESS_KEY_ID", "id"), ("LKR_S3_SECRET_ACCESS_KEY", "hush")];
+    let s3 =
+        [("LKR_BLOBS", "s3://bucket"), ("LKR_S3_ACCESS_KEY_ID", "id"), ("LKR_S3_SECRET_ACCESS_KEY", "hush")];
     for (environment, missing) in [
         (&qdrant[..1], "qdrant_url"),
         (&redis[..1], "redis_url"),

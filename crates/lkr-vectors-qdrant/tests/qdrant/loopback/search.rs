@@ -23,7 +23,8 @@ pub(super) fn answer(stored: &Stored, query: &QueryPoints) -> Result<Vec<ScoredP
         }
         (Some("sparse"), Some(vector_input::Variant::Sparse(vector))) => {
             let corpus = params.idf.as_ref().and_then(|idf| idf.corpus.as_ref());
-            let terms: BTreeMap<u32, f32> = vector.indices.iter().copied().zip(vector.values.iter().copied()).collect();
+            let terms: BTreeMap<u32, f32> =
+                vector.indices.iter().copied().zip(vector.values.iter().copied()).collect();
             let weights = weighted(stored, terms, corpus)?;
             Box::new(move |point| sparse_dot(&weights, point.sparse.as_ref()?))
         }
@@ -65,7 +66,10 @@ fn weighted(
         };
         if is_counted {
             total += 1.0;
-            terms.keys().filter(|term| sparse.contains_key(term)).for_each(|term| *holders.entry(*term).or_default() += 1.0);
+            terms
+                .keys()
+                .filter(|term| sparse.contains_key(term))
+                .for_each(|term| *holders.entry(*term).or_default() += 1.0);
         }
     }
     let weight = |(term, weight): (u32, f32)| {
