@@ -1,8 +1,9 @@
-"""Lints the Helm chart, renders it in both modes, and validates the rendered objects.
+#!/usr/bin/env python3
+"""Lint the Helm chart, render it in both modes, and validate the rendered objects.
 
-    python tools/check_chart.py deploy/helm/lkr
+usage: check_chart.py CHART
 
-Needs the packages helm-python-sdk, which is Helm as a library, and kubernetes-validate.
+`cargo xtask deploy` runs it. Needs helm-python-sdk, which is Helm as a library, kubernetes-validate and pyyaml.
 """
 
 import sys
