@@ -3,6 +3,7 @@
 //! - `serve` builds the server, fetches the embedding model and starts it.
 //! - `test` installs what the tests need and runs them; `lint` checks form, structure and dependencies.
 //! - `build` and `install` build the executable under both of its names; `release` packs archives of it.
+//! - `deploy` checks the files in `deploy` with the tools that they are written for.
 //! - `book` builds the documentation as a book and checks its links.
 //! - `files` scores the parsers on a folder of files with references.
 //! - `fuzz` runs each fuzz target for a minute; `crash` kills a loaded server many times.
@@ -16,6 +17,7 @@ mod book;
 mod breaks;
 mod cargo_tool;
 mod clients;
+mod deploy;
 mod direction;
 mod docs;
 mod executable;
@@ -42,7 +44,7 @@ use anyhow::{Context, Result, bail, ensure};
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | book | \
                      build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
                      model [FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
-                     breaks [NAME] | clients [NAME…] | console [pages | speed]";
+                     breaks [NAME] | clients [NAME…] | console [pages | speed] | deploy";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -62,6 +64,7 @@ fn main() -> Result<()> {
         Some("crash") => crash(&rest),
         Some("clients") => clients::check(&rest),
         Some("console") => console(rest.first().and_then(|what| what.to_str())),
+        Some("deploy") => deploy::check(),
         Some("breaks") => breaks::check_breaks(&rest),
         _ => bail!(USAGE),
     }

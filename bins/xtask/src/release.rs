@@ -17,13 +17,14 @@ use crate::{cargo, executable, remove_dir, root, run};
 const ARCHIVES: &str = "target/release-archives";
 
 /// What an archive contains beside the executable.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "CHANGELOG.md",
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",
     "deploy/README.md",
     "deploy/lkr-server.service",
+    "deploy/lkr-worker@.service",
 ];
 
 /// The C compilers that link for a target on a machine of another kind, as Debian names them.

@@ -11,10 +11,10 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{partial_sibling, quietly, remove_dir, root};
+use crate::{entries, partial_sibling, quietly, remove_dir, root};
 
 /// The Python package that contains the PDFium library.
-const PDFIUM_PACKAGE: &str = "pypdfium2==5.15.2";
+pub(crate) const PDFIUM_PACKAGE: &str = "pypdfium2==5.15.2";
 
 /// The variable with the path of the library.
 const PDFIUM: &str = "LKR_PDFIUM_LIBRARY";
@@ -97,7 +97,8 @@ fn find_chromium() -> Option<PathBuf> {
     CHROMIUM_NAMES.iter().find_map(|name| on_path(name))
 }
 
-fn or_skip<T>(what: &str, tool: Result<T>) -> Result<Option<T>> {
+/// The tool; `None` if it cannot be had, which is a visible skip, and an error in CI. `what` is what needs it.
+pub(crate) fn or_skip<T>(what: &str, tool: Result<T>) -> Result<Option<T>> {
     match tool {
         Ok(tool) => Ok(Some(tool)),
         Err(error) if env::var_os("CI").is_none() => {
@@ -167,11 +168,42 @@ fn install(program: &str, packages: &[&str]) -> Result<()> {
     apt_get(&[&["install", "--yes", "--no-install-recommends"][..], packages].concat())
 }
 
+/// The program, installed from Debian's packages unless it is on the path.
+pub(crate) fn installed(program: &str, packages: &[&str]) -> Result<PathBuf> {
+    if !is_on_path(program) {
+        install(program, packages)?;
+    }
+    on_path(program).with_context(|| format!("{program} is not installed"))
+}
+
+/// The program at `path` in a package of Debian, unless it is on the path. It is unpacked below `target/tools`, because
+/// installing the package would start a service.
+pub(crate) fn debian_program(package: &str, path: &str) -> Result<PathBuf> {
+    let name = Path::new(path).file_name().and_then(|name| name.to_str()).context("a program has a name")?;
+    if let Some(installed) = on_path(name) {
+        return Ok(installed);
+    }
+    let folder = root()?.join("target/tools").join(format!("debian-{package}"));
+    let program = folder.join(path);
+    if !program.is_file() {
+        ensure!(Path::new("/etc/debian_version").exists(), "{name} is not installed");
+        let partial = partial_sibling(&folder)?;
+        remove_dir(&partial)?;
+        fs::create_dir_all(&partial)?;
+        quietly(Command::new("apt-get").args(["download", package]).current_dir(&partial))?;
+        let archive = entries(&partial)?.pop().with_context(|| format!("no package {package} arrived"))?;
+        quietly(Command::new("dpkg-deb").arg("--extract").args([&archive, &partial]))?;
+        remove_dir(&folder)?;
+        fs::rename(&partial, &folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    Ok(program)
+}
+
 fn is_on_path(program: &str) -> bool {
     on_path(program).is_some()
 }
 
-fn on_path(program: &str) -> Option<PathBuf> {
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
