@@ -8,6 +8,7 @@ mod failing;
 mod fair;
 mod keyed_mutex;
 mod memory;
+mod merge_policy;
 mod queue;
 mod retry_on_conflict;
 mod store;
@@ -19,6 +20,7 @@ pub use failing::{FailingQueue, FailingState, FaultFuture};
 pub use fair::{BASE_COST, FairTags};
 pub use keyed_mutex::KeyedMutex;
 pub use memory::{MemoryQueue, MemoryState};
+pub use merge_policy::{MergePolicy, Merged, OfflineChange};
 pub use queue::{Claim, Lane, TaskQueue, Work};
 pub use retry_on_conflict::{
     ConflictError, ContentionObserver, MAX_ATTEMPTS, ObservedState, contention_reason, retry_on_conflict,
