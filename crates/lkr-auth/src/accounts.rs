@@ -2,6 +2,7 @@ use std::net::IpAddr;
 
 use lkr_state::{Expect, Record, ScanOrder, Write, retry_on_conflict};
 use serde_json::{Map, Value};
+use time::OffsetDateTime;
 
 use crate::{
     Account, AccountChange, Actor, AuditAction, AuditLog, Auth, Error, FIRST_ADMIN, Login, LoginAttempt,
@@ -203,6 +204,7 @@ fn with_password(before: &AccountV1, hash: &str) -> AccountV1 {
         must_change_password: true,
         epoch: before.epoch + 1,
         key_epoch: before.key_epoch + 1,
+        password_at: Some(OffsetDateTime::now_utc()),
         ..before.clone()
     }
 }

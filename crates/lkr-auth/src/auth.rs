@@ -130,16 +130,18 @@ impl Auth {
 
     /// The record of a new account. It is not stored.
     pub(crate) async fn new_account(&self, new: NewAccount<'_>) -> Result<AccountV1> {
+        let created_at = OffsetDateTime::now_utc();
         Ok(AccountV1 {
             id: hex(&rand::random::<[u8; 16]>()),
             username: new.username.to_owned(),
             admin: new.role == Role::Admin,
-            created_at: OffsetDateTime::now_utc(),
+            created_at,
             must_change_password: new.must_change_password,
             disabled: false,
             password: self.hash(new.password).await?,
             epoch: 0,
             key_epoch: 0,
+            password_at: Some(created_at),
         })
     }
 

@@ -1,5 +1,6 @@
 use lkr_state::{Expect, Write, retry_on_conflict};
 use serde_json::Map;
+use time::OffsetDateTime;
 
 use crate::{
     Actor, AuditAction, AuditLog, Auth, Error, ErrorKind, Login, Result,
@@ -76,6 +77,7 @@ impl Auth {
                 return Err(Error::new(ErrorKind::Conflict, "change password", message));
             }
             account.password = hash.to_owned();
+            account.password_at = Some(OffsetDateTime::now_utc());
             account.must_change_password = false;
             account.epoch += 1;
             let (login, session) = self.start_session(&account)?;

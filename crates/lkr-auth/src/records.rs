@@ -66,6 +66,9 @@ pub(crate) struct AccountV1 {
     /// API keys of an earlier epoch have ended.
     #[serde(default)]
     pub(crate) key_epoch: u64,
+    /// When the password was last set; `None` if that was before this was stored.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "time::serde::rfc3339::option")]
+    pub(crate) password_at: Option<OffsetDateTime>,
 }
 
 impl AccountV1 {

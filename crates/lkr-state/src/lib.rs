@@ -8,6 +8,7 @@ mod failing;
 mod fair;
 mod keyed_mutex;
 mod memory;
+mod merge_policy;
 mod peers;
 mod queue;
 mod retry_on_conflict;
@@ -20,6 +21,7 @@ pub use failing::{FailingQueue, FailingState, FaultFuture};
 pub use fair::{BASE_COST, FairTags};
 pub use keyed_mutex::KeyedMutex;
 pub use memory::{MemoryQueue, MemoryState};
+pub use merge_policy::{MergePolicy, Merged, OfflineChange};
 pub use peers::{PeerOptions, Peers};
 pub use queue::{Claim, Lane, TaskQueue, Work};
 pub use retry_on_conflict::{

@@ -1,0 +1,369 @@
+use std::{
+    fmt,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use async_trait::async_trait;
+use lkr_state::{
+    Error, ErrorKind, Key, MergePolicy, Merged, OfflineChange, Op, Record, Result, ScanOrder, StateStore,
+    StateStoreExt, Write,
+};
+use tokio::task::JoinHandle;
+
+use crate::{
+    FallbackConfig, FallbackStatus, limits,
+    journal::Journal,
+    mirror::{Flight, Known, Mirror},
+    receipt, recovery,
+    records::Policies,
+    shared::Shared,
+};
+
+/// How often a call goes on because the remote store left or returned meanwhile.
+const MAX_TURNS: usize = 8;
+
+/// A store that goes on with the most important records while its remote store is away. See the crate's documentation.
+pub struct FallbackState {
+    shared: Arc<Shared>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl FallbackState {
+    /// Opens the journal, merges what it contains into `remote`, and loads the mirror. If `remote` is away, it is opened
+    /// all the same: then only what the journal contains can be read, and the background task does the rest later.
+    ///
+    /// `policies` say which records are mirrored, and how they are merged. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// `Invalid` if another process uses the folder, `Corrupt` if the journal is damaged, `Internal` if it cannot be read.
+    /// Those of `remote` except `Unavailable`.
+    pub async fn open(
+        remote: Arc<dyn StateStore>,
+        policies: Vec<Arc<dyn MergePolicy>>,
+        config: FallbackConfig,
+    ) -> Result<Self> {
+        let folder = config.folder.clone();
+        let journal = tokio::task::spawn_blocking(move || Journal::open(&folder))
+            .await
+            .map_err(|error| Error::new(ErrorKind::Internal, "open journal", error))??;
+        let shared = Arc::new(Shared::new(remote, Policies::new(policies), config, journal));
+        match shared.recover().await {
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
+                tracing::warn!(%error, "the remote store is away at the start; few records can be read");
+            }
+            result => result?,
+        }
+        let task = tokio::spawn(recovery::run(Arc::downgrade(&shared)));
+        Ok(Self { shared, task: Mutex::new(Some(task)) })
+    }
+
+    /// What a readiness probe says.
+    pub async fn status(&self) -> FallbackStatus {
+        let journal_entries = self.shared.journal.lock().await.len();
+        let mirror = self.shared.mirror.lock();
+        let (mirror_records, mirror_bytes) = mirror.slots.size();
+        FallbackStatus {
+            is_remote_used: mirror.away_since.is_none(),
+            away_since: mirror.away_since,
+            is_remote_empty: mirror.is_remote_empty,
+            journal_entries,
+            is_mirror_complete: mirror.slots.is_complete(),
+            mirror_records,
+            mirror_bytes,
+        }
+    }
+
+    /// Asks now whether the remote store is back, as the background task does from time to time. When this returns without
+    /// an error, the journal is merged and the remote store is used.
+    ///
+    /// # Errors
+    /// `Unavailable` if it is still away.
+    pub async fn recover(&self) -> Result<()> {
+        self.shared.recover().await
+    }
+
+    /// Compares the mirror with the remote store now, as the background task does from time to time.
+    ///
+    /// # Errors
+    /// Those of the remote store.
+    pub async fn refresh(&self) -> Result<()> {
+        self.shared.refresh().await
+    }
+
+    /// Ends the background task. Calls still work, but the remote store is not used again once it was away.
+    pub async fn close(&self) {
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = task {
+            task.abort();
+            // An aborted task always ends with an error.
+            drop(task.await);
+        }
+    }
+
+    /// A call that does not touch mirrored records. If it succeeds while the remote store is away, the remote store is
+    /// probably back.
+    async fn pass<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        let result = call.await;
+        if result.is_ok() && self.shared.mirror.lock().away_since.is_some() {
+            self.shared.wake.notify_one();
+        }
+        result
+    }
+
+    fn observe(&self, flight: &Flight<'_>, mirror: &mut Mirror, key: &str, record: Option<&Record>) {
+        if self.shared.policies.is_mirrored(key) {
+            mirror.observe(flight, key, record, &self.shared.policies);
+        }
+    }
+
+    async fn has_receipt(&self, id: &str) -> Result<bool> {
+        Ok(self.shared.remote.get(&receipt::key(id)).await?.is_some())
+    }
+
+    /// Takes a step that the remote store applied, so that it counts even if the remote store leaves now.
+    async fn take_applied(&self, flight: Flight<'_>, id: Option<&str>, writes: &[Write]) {
+        if let Some(id) = id {
+            self.shared.forget_receipt(id);
+        }
+        let policies = &self.shared.policies;
+        {
+            let mut mirror = self.shared.mirror.lock();
+            if mirror.is_current(&flight) || mirror.away_since.is_none() {
+                mirror.applied(&flight, writes, policies);
+                if !mirror.uncertain.is_empty() {
+                    self.shared.wake.notify_one();
+                }
+                return;
+            }
+        }
+        // It left meanwhile, and other steps may wait in the journal that were made without this one.
+        let journal = self.shared.journal.lock().await;
+        let mut mirror = self.shared.mirror.lock();
+        for write in writes {
+            match journal.first_change(&write.key).map(|change| change.base.clone()) {
+                Some(base) => self.combine(&mut mirror, write, base.as_deref()),
+                None => mirror.applied(&flight, std::slice::from_ref(write), policies),
+            }
+        }
+    }
+
+    /// Combines a write that the remote store applied with one that waits in the journal. Both were made on `base`.
+    fn combine(&self, mirror: &mut Mirror, write: &Write, base: Option<&[u8]>) {
+        let Some(policy) = self.shared.policies.of(&write.key) else { return };
+        let (ours, ttl) = match &write.op {
+            Op::Put { value, ttl } => (Some(&**value), *ttl),
+            Op::Delete => (None, None),
+            Op::Increment | Op::Check => return,
+        };
+        let now = Instant::now();
+        let (theirs, version, expires) = match mirror.slots.known(&write.key, now) {
+            Known::Present(slot) => (slot.value.clone(), Some(slot.version), slot.expires),
+            Known::Absent(version) => (None, version, None),
+            Known::Unknown => return,
+        };
+        let key = &write.key;
+        let related = &std::collections::BTreeMap::new();
+        let change =
+            OfflineChange { key, base, ours, theirs: theirs.as_deref(), ttl, related, restricting: false };
+        match policy.merge(&change) {
+            Merged::Keep | Merged::Overruled(_) => {}
+            Merged::Delete => mirror.slots.insert_absent(key),
+            Merged::Put { value, .. } => {
+                let version = mirror.versions.next(version);
+                mirror.slots.force(key, value, version, expires);
+            }
+        }
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl StateStore for FallbackState {
+    async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
+        let shared = &self.shared;
+        let mirrored = keys.iter().filter(|key| shared.policies.is_mirrored(key)).count();
+        if mirrored == 0 {
+            return self.pass(shared.remote.get_many(keys)).await;
+        }
+        let read_mirror = |mirror: &mut Mirror| {
+            if mirrored < keys.len() {
+                return Err(away("get_many"));
+            }
+            limits::check_keys("get_many", keys)?;
+            let now = Instant::now();
+            keys.iter().map(|key| known_record(mirror, key, now)).collect()
+        };
+        for _ in 0..MAX_TURNS {
+            let flight = match shared.mirror.begin_or(read_mirror) {
+                Ok(flight) => flight,
+                Err(answer) => return answer,
+            };
+            match shared.remote.get_many(keys).await {
+                Ok(records) => {
+                    let shown = keys.iter().zip(records);
+                    let shown = shown.map(|(key, record)| record.map(|record| shared.shown(key, record)).transpose());
+                    let records = shown.collect::<Result<Vec<_>>>()?;
+                    let mut mirror = shared.mirror.lock();
+                    // If it left meanwhile, the records may have been changed without it since they were read.
+                    if mirror.is_current(&flight) {
+                        for (key, record) in keys.iter().zip(&records) {
+                            self.observe(&flight, &mut mirror, key, record.as_ref());
+                        }
+                        return Ok(records);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Unavailable => shared.leave(&flight, &error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(away("get_many"))
+    }
+
+    async fn apply(&self, writes: Vec<Write>) -> Result<()> {
+        let shared = &self.shared;
+        let is_covered = shared.policies.covers(&writes);
+        let touches_mirror = writes.iter().any(|write| shared.policies.is_mirrored(&write.key));
+        if writes.is_empty() || !(is_covered || touches_mirror) {
+            return self.pass(shared.remote.apply(writes)).await;
+        }
+        let changes = writes.iter().any(|write| write.op != Op::Check);
+        let id = (is_covered && changes).then(receipt::new_id);
+        // The error of an attempt of which it is unknown whether the remote store applied it.
+        let mut unknown: Option<Error> = None;
+        for _ in 0..MAX_TURNS {
+            let Ok(mut flight) = shared.mirror.begin_or(|_| ()) else {
+                if !is_covered {
+                    return Err(unknown.unwrap_or_else(|| away("apply")));
+                }
+                limits::check_step(&writes)?;
+                let id = id.as_deref().unwrap_or_default();
+                match (shared.apply_away(id, writes.clone()).await, unknown) {
+                    // Whether anything was written is not known, so this is no conflict.
+                    (Some(Err(_)), Some(error)) => return Err(error),
+                    (Some(result), _) => return result,
+                    (None, earlier) => unknown = earlier,
+                }
+                continue;
+            };
+            let step = shared.remote_step(&writes, id.as_deref())?;
+            flight.changes(writes.iter().map(|write| &write.key).filter(|key| shared.policies.is_mirrored(key)));
+            match shared.remote.apply(step).await {
+                Ok(()) => {
+                    flight.end();
+                    // The receipt must stay if an earlier attempt may still arrive.
+                    let answered = id.as_deref().filter(|_| unknown.is_none());
+                    self.take_applied(flight, answered, &writes).await;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::Unavailable => {
+                    shared.leave(&flight, &error);
+                    unknown = Some(error);
+                }
+                Err(error) => {
+                    flight.end();
+                    let may_be_own = unknown.is_some() && error.kind() == ErrorKind::Conflict;
+                    if let Some(id) = id.as_deref().filter(|_| may_be_own)
+                        && self.has_receipt(id).await?
+                    {
+                        self.take_applied(flight, Some(id), &writes).await;
+                        return Ok(());
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Err(away("apply"))
+    }
+
+    async fn scan(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        order: ScanOrder,
+        limit: usize,
+    ) -> Result<Vec<(Key, Record)>> {
+        let shared = &self.shared;
+        let show = |found: Vec<(Key, Record)>| {
+            let shown = found.into_iter().map(|(key, record)| {
+                let record = shared.shown(&key, record)?;
+                Ok((key, record))
+            });
+            shown.collect::<Result<Vec<_>>>()
+        };
+        if !shared.policies.is_mirrored(prefix) {
+            return show(self.pass(shared.remote.scan(prefix, after, order, limit)).await?);
+        }
+        let scan_mirror = |mirror: &mut Mirror| match mirror.slots.is_complete() {
+            true => Ok(mirror.slots.scan(prefix, after, order, limit, Instant::now())),
+            false => Err(away("scan")),
+        };
+        for _ in 0..MAX_TURNS {
+            let flight = match shared.mirror.begin_or(scan_mirror) {
+                Ok(flight) => flight,
+                Err(answer) => return answer,
+            };
+            match shared.remote.scan(prefix, after, order, limit).await {
+                Ok(found) => {
+                    let found = show(found)?;
+                    let mut mirror = shared.mirror.lock();
+                    if mirror.is_current(&flight) {
+                        for (key, record) in &found {
+                            self.observe(&flight, &mut mirror, key, Some(record));
+                        }
+                        return Ok(found);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Unavailable => shared.leave(&flight, &error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(away("scan"))
+    }
+
+    async fn snapshot(&self, to: &Path) -> Result<()> {
+        self.shared.remote.snapshot(to).await
+    }
+
+    /// Whether the remote store is used and reachable. [`FallbackState::status`] says whether the service goes on without
+    /// it.
+    async fn health(&self) -> Result<()> {
+        self.shared.remote.health().await?;
+        match self.shared.mirror.lock().away_since {
+            Some(_) => Err(away("health")),
+            None => Ok(()),
+        }
+    }
+
+    fn report_contention(&self, operation: &'static str) {
+        self.shared.remote.report_contention(operation);
+    }
+}
+
+impl Drop for FallbackState {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            task.abort();
+        }
+    }
+}
+
+impl fmt::Debug for FallbackState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FallbackState").field("remote", &self.shared.remote).finish_non_exhaustive()
+    }
+}
+
+fn known_record(mirror: &Mirror, key: &str, now: Instant) -> Result<Option<Record>> {
+    match mirror.slots.known(key, now) {
+        Known::Present(slot) => Ok(slot.record(now)),
+        Known::Absent(_) => Ok(None),
+        Known::Unknown => Err(away("get_many")),
+    }
+}
+
+fn away(operation: &'static str) -> Error {
+    let message = "the remote store is away, and the records are not all in memory";
+    Error::new(ErrorKind::Unavailable, operation, message)
+}
