@@ -37,6 +37,6 @@ pub use offline_merge::AuthMergePolicy;
 pub use operator::OperatorToken;
 pub use page::Page;
 pub use password::{check_password, generate_password};
-pub use records::is_readable;
+pub use records::{INITIALISED, is_readable};
 pub use session::Login;
 pub use throttle::ThrottleOptions;

@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 use crate::{Account, Actor, AuditId, Error, KeyId, Result, Role};
 
 /// Exists for ever once the first admin was created.
-pub(crate) const INITIALISED: &str = "auth/initialised";
+pub const INITIALISED: &str = "auth/initialised";
 
 /// Written by every step that removes an enabled admin, so that two such steps conflict.
 pub(crate) const ADMINS: &str = "auth/admins";

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, Result, anyhow};
-use lkr::{KnowledgeBase, OpenOptions, Taxonomy};
+use lkr::{KnowledgeBase, OpenOptions, OtherStores, Taxonomy};
 use lkr_auth::{Auth, AuthOptions};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_settings::Settings;
@@ -19,7 +19,7 @@ use crate::{
     rerankers::Rerankers,
     secret_key,
     state::{AppState, Services},
-    stores::open_stores,
+    stores::{OpenStores, open_stores},
     webhooks::{address_check, open_webhooks, outbox},
 };
 
@@ -34,7 +34,11 @@ pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Ser
         outbox: &outbox,
         deletions: &deletions,
     };
-    let kb = open_knowledge_base(config, app, late).await?;
+    create_private_dir(&config.data_dir)
+        .await
+        .with_context(|| format!("cannot create the data folder {}", config.data_dir.display()))?;
+    let OpenStores { stores, fallback } = open_stores(config).await?;
+    let kb = open_knowledge_base(config, app, stores, late).await?;
     let options = AuthOptions { operator: app.options.operator.clone(), ..AuthOptions::default() };
     let auth = Auth::new(kb.state(), &options)?;
     let spaces = kb.spaces().clone();
@@ -65,7 +69,18 @@ pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Ser
         connect(app.call_observer("embed")),
     )
     .await;
-    Ok(Services { kb, files, auth, spaces, settings, embedder_reconciler, webhooks, chat_models, outgoing })
+    Ok(Services {
+        kb,
+        files,
+        auth,
+        spaces,
+        settings,
+        embedder_reconciler,
+        webhooks,
+        chat_models,
+        outgoing,
+        fallback,
+    })
 }
 
 /// What the knowledge base is opened with and what learns about the other services later.
@@ -77,12 +92,14 @@ struct LateBound<'a> {
     deletions: &'a Deletions,
 }
 
-async fn open_knowledge_base(config: &Config, app: &AppState, late: LateBound<'_>) -> Result<KnowledgeBase> {
+async fn open_knowledge_base(
+    config: &Config,
+    app: &AppState,
+    stores: OtherStores,
+    late: LateBound<'_>,
+) -> Result<KnowledgeBase> {
     let LateBound { rerankers, chat_models, outbox, deletions } = late;
     let taxonomy = load_taxonomy(config).await?;
-    create_private_dir(&config.data_dir)
-        .await
-        .with_context(|| format!("cannot create the data folder {}", config.data_dir.display()))?;
     let mut options = OpenOptions::new(&config.data_dir);
     options.blobs_dir = config.blobs_dir();
     options.uploads_dir = config.upload_dir();
@@ -98,7 +115,7 @@ async fn open_knowledge_base(config: &Config, app: &AppState, late: LateBound<'_
     options.deletion = Some(Arc::new(deletions.clone()));
     options.contention = Some(app.contention_observer());
     options.observer = Some(app.task_observer());
-    options.stores = open_stores(config).await?;
+    options.stores = stores;
     if config.role == ProcessRole::Api {
         options.ingest.workers = 0;
     }

@@ -19,6 +19,7 @@ use lkr_auth::{Auth, OperatorToken};
 use lkr_outgoing::Outgoing;
 use lkr_settings::Settings;
 use lkr_spaces::{Directory, Spaces};
+use lkr_state_fallback::FallbackState;
 use lkr_webhooks::Webhooks;
 
 use crate::{
@@ -65,6 +66,8 @@ pub struct Services {
     pub chat_models: ChatModels,
     /// The client for outgoing requests.
     pub outgoing: Outgoing,
+    /// The records, if they are in Redis: they tell whether it is away.
+    pub fallback: Option<Arc<FallbackState>>,
 }
 
 impl Services {

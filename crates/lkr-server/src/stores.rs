@@ -5,22 +5,36 @@ use std::{path::Path, sync::Arc, time::Duration};
 use anyhow::{Context, Result, anyhow};
 use lkr::{
     OtherStores, SharedState,
-    ports::{ObjectStore, VectorStore},
+    ports::{ObjectStore, TaskQueue, VectorStore, state::MergePolicy},
 };
+use lkr_auth::AuthMergePolicy;
 use lkr_blobs_s3::{S3Config, S3Location};
+use lkr_settings::SettingsMergePolicy;
+use lkr_spaces::SpacesMergePolicy;
+use lkr_state_fallback::{FallbackConfig, FallbackState};
 use lkr_state_redis::{Opened, RedisConfig, RedisStore};
 use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors, Quantization};
 
 use crate::config::{Config, QdrantQuantization, ReadConsistency, StateBackend, VectorsBackend};
 
+/// The stores outside of the data folder.
+pub(crate) struct OpenStores {
+    /// What the knowledge base works on.
+    pub(crate) stores: OtherStores,
+    /// The records, if they are in Redis: they tell whether it is away.
+    pub(crate) fallback: Option<Arc<FallbackState>>,
+}
+
 /// Opens the stores outside of the data folder.
 ///
 /// # Errors
 /// A store that cannot be reached or does not keep what it acknowledges.
-pub(crate) async fn open_stores(config: &Config) -> Result<OtherStores> {
+pub(crate) async fn open_stores(config: &Config) -> Result<OpenStores> {
     let (vectors, state, blobs) =
         tokio::try_join!(open_vectors(config), open_state(config), open_blobs(config))?;
-    Ok(OtherStores { vectors, state, blobs })
+    let (fallback, queue) = state.unzip();
+    let state = fallback.clone().zip(queue).map(|(records, queue)| SharedState { records, queue });
+    Ok(OpenStores { stores: OtherStores { vectors, state, blobs }, fallback })
 }
 
 async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn VectorStore>>> {
@@ -50,7 +64,7 @@ async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn VectorStore>>> {
     Ok(Some(Arc::new(store)))
 }
 
-async fn open_state(config: &Config) -> Result<Option<SharedState>> {
+async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<dyn TaskQueue>)>> {
     if config.state != StateBackend::Redis {
         return Ok(None);
     }
@@ -68,7 +82,17 @@ async fn open_state(config: &Config) -> Result<Option<SharedState>> {
     for warning in warnings {
         tracing::warn!("Redis may lose acknowledged writes: {warning}");
     }
-    Ok(Some(SharedState { records: Arc::new(store.state()), queue: Arc::new(store.queue()) }))
+    let policies: Vec<Arc<dyn MergePolicy>> = vec![
+        Arc::new(AuthMergePolicy),
+        Arc::new(SpacesMergePolicy),
+        Arc::new(SettingsMergePolicy),
+    ];
+    let mut options = FallbackConfig::new(config.data_dir.join("redis-journal"));
+    options.sentinel = Some(lkr_auth::INITIALISED.to_owned());
+    let records = FallbackState::open(Arc::new(store.state()), policies, options)
+        .await
+        .context("cannot open the journal of changes made while Redis is away")?;
+    Ok(Some((Arc::new(records), Arc::new(store.queue()))))
 }
 
 async fn open_blobs(config: &Config) -> Result<Option<Arc<dyn ObjectStore>>> {

@@ -33,6 +33,7 @@ mod rerank;
 mod revoked_rights;
 mod second_process;
 mod secrets;
+mod several_processes;
 mod shell;
 mod sigterm;
 mod slow_readers;

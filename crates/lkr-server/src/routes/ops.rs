@@ -75,7 +75,7 @@ async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
         embedding: kb.embedding().await.ok().map(EmbeddingItem::from),
         queue: kb.queue_status().await.ok().map(QueueItem::from),
         workers: Some(kb.worker_status().into()),
-        ..Readiness::from(kb.health().await)
+        ..Readiness::new(kb.health().await, services.fallback.is_some())
     };
     if readiness.is_down() {
         tracing::warn!(checks = ?readiness.checks, "a store is down");

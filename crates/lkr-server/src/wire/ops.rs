@@ -146,12 +146,13 @@ impl Readiness {
     }
 }
 
-impl From<Health> for Readiness {
-    /// Every request needs points and records. Without the other dependencies some requests fail or return less.
-    fn from(health: Health) -> Self {
+impl Readiness {
+    /// Every request needs points and records. Without the other dependencies some requests fail or return less. With
+    /// `has_fallback`, accounts go on from memory while the records are away.
+    pub(crate) fn new(health: Health, has_fallback: bool) -> Self {
         let checks = Checks {
             vectors: Check::of(health.vectors, DOWN),
-            state: Check::of(health.state, DOWN),
+            state: Check::of(health.state, if has_fallback { DEGRADED } else { DOWN }),
             blobs: Check::of(health.blobs, DOWN),
             embedder: Check::of(health.embedder, DEGRADED),
             queue: Check::of(health.queue, DOWN),
@@ -166,7 +167,7 @@ impl From<Health> for Readiness {
         let others = [dependencies.blobs, dependencies.embedder, dependencies.queue];
         let status = match (dependencies.vectors, dependencies.state) {
             (OK, OK) if others == [OK; 3] => OK,
-            (OK, OK) => DEGRADED,
+            (OK, OK | DEGRADED) => DEGRADED,
             _ => DOWN,
         };
         Self { status, dependencies, checks: Some(checks), ..Self::closed() }
@@ -206,10 +207,10 @@ mod tests {
         let up = PartHealth::default;
         let down = || PartHealth { failure: Some("connection refused".to_owned()), ..PartHealth::default() };
         let health = |vectors, blobs, embedder| Health { vectors, state: up(), blobs, embedder, queue: up() };
-        assert_eq!(Readiness::from(health(up(), up(), up())).status, OK);
-        assert_eq!(Readiness::from(health(up(), up(), down())).status, DEGRADED);
-        assert_eq!(Readiness::from(health(up(), down(), up())).status, DEGRADED);
-        assert_eq!(Readiness::from(health(down(), up(), up())).status, DOWN);
+        assert_eq!(Readiness::new(health(up(), up(), up()), false).status, OK);
+        assert_eq!(Readiness::new(health(up(), up(), down()), false).status, DEGRADED);
+        assert_eq!(Readiness::new(health(up(), down(), up()), false).status, DEGRADED);
+        assert_eq!(Readiness::new(health(down(), up(), up()), false).status, DOWN);
         assert!(Readiness::closed().is_down());
     }
 

@@ -277,6 +277,7 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
             webhooks,
             chat_models,
             outgoing,
+            fallback: None,
         });
     }
     let app = test::init_service(create_app(app_state.clone())).await;

@@ -10,7 +10,6 @@
 
 mod conformance;
 mod filters;
-mod loopback;
 mod outages;
 mod proxy;
 mod requests;

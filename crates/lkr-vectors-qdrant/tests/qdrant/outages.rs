@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use lkr_test_qdrant::{Data, Loopback};
 use lkr_vectors::{ErrorKind, Filter, Include, VectorStore};
 use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors};
 
 use crate::{
-    loopback::{Data, Loopback},
     proxy::Proxy,
     support::{create, id, on_loopback, options, point, points, real_options},
 };

@@ -3,12 +3,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use lkr_domain::{PointId, Scope, SparseVector};
+use lkr_test_qdrant::Loopback;
 use lkr_vectors::{CollectionSpec, Condition, Filter, Query, QueryVector, Tags, VectorStore};
 use lkr_vectors_qdrant::{QdrantVectors, Quantization};
 use qdrant_client::qdrant::{WriteOrderingType, quantization_config, vectors_config};
 
 use crate::{
-    loopback::Loopback,
     support::{collection, create, id, on_loopback, options, point, points, spec},
 };
 

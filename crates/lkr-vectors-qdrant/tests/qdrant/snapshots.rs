@@ -2,12 +2,12 @@
 
 use std::{fs, path::Path, time::Duration};
 
+use lkr_test_qdrant::Loopback;
 use lkr_vectors::{Condition, ErrorKind, Filter, Include, Tags, VectorStore};
 use lkr_vectors_qdrant::QdrantVectors;
 use tempfile::TempDir;
 
 use crate::{
-    loopback::Loopback,
     support::{collection, create, id, on_loopback, options, point, points, real_options, spec},
 };
 

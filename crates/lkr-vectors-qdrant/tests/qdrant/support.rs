@@ -11,7 +11,7 @@ use qdrant_client::qdrant::{
     DeleteCollection, ListCollectionsRequest, collections_client::CollectionsClient,
 };
 
-use crate::loopback::Loopback;
+use lkr_test_qdrant::Loopback;
 
 /// The address of a real server.
 const URL: &str = "LKR_TEST_QDRANT_URL";

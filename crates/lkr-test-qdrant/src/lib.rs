@@ -1,5 +1,9 @@
-//! A server in this process that speaks Qdrant's protocol. It decodes the real messages and interprets them on points of
-//! its own: filters on the payloads as they were sent, scores on the vectors as they were sent.
+#![doc = include_str!("../README.md")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a server for tests; all calls get their requests in the same way"
+)]
 
 mod collections;
 mod filter;
@@ -26,60 +30,78 @@ use tonic::{
 
 /// A running server. It stops when it is dropped; its data stays in `data`.
 #[derive(Debug)]
-pub(crate) struct Loopback {
-    pub(crate) data: Data,
-    pub(crate) address: SocketAddr,
+pub struct Loopback {
+    /// What it stores.
+    pub data: Data,
+    /// Where it listens.
+    pub address: SocketAddr,
     serving: JoinHandle<()>,
 }
 
 /// What the server stores, shared with the test.
 #[derive(Debug, Clone)]
-pub(crate) struct Data(Arc<Mutex<State>>);
+pub struct Data(Arc<Mutex<State>>);
 
-#[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) version: String,
-    pub(crate) collections: BTreeMap<String, Stored>,
+/// What the server stores and was asked.
+pub struct State {
+    /// The version that it claims to be.
+    pub version: String,
+    /// The collections by name.
+    pub collections: BTreeMap<String, Stored>,
     /// Each alias with its collection.
-    pub(crate) aliases: BTreeMap<String, String>,
+    pub aliases: BTreeMap<String, String>,
     /// Every write, in order.
-    pub(crate) writes: Vec<Write>,
+    pub writes: Vec<Write>,
     /// The API keys of the requests.
-    pub(crate) api_keys: Vec<Option<String>>,
+    pub api_keys: Vec<Option<String>>,
 }
 
+/// A collection.
 #[derive(Debug)]
-pub(crate) struct Stored {
-    pub(crate) creation: CreateCollection,
+pub struct Stored {
+    /// The request that created it.
+    pub creation: CreateCollection,
     /// By id, as the 128-bit number of its UUID.
-    pub(crate) points: BTreeMap<u128, StoredPoint>,
-    pub(crate) schema: HashMap<String, PayloadSchemaInfo>,
+    pub points: BTreeMap<u128, StoredPoint>,
+    /// The indexes of the payload by field.
+    pub schema: HashMap<String, PayloadSchemaInfo>,
 }
 
+/// A point.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct StoredPoint {
-    pub(crate) payload: HashMap<String, Value>,
+pub struct StoredPoint {
+    /// The payload as it was sent.
+    pub payload: HashMap<String, Value>,
     /// Of length 1.
-    pub(crate) dense: Option<Vec<f32>>,
-    pub(crate) sparse: Option<BTreeMap<u32, f32>>,
+    pub dense: Option<Vec<f32>>,
+    /// The weights by term.
+    pub sparse: Option<BTreeMap<u32, f32>>,
 }
 
 /// A write of points or of an index.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Write {
-    pub(crate) call: &'static str,
-    pub(crate) wait: Option<bool>,
-    pub(crate) ordering: Option<i32>,
+pub struct Write {
+    /// The name of the call.
+    pub call: &'static str,
+    /// Whether the answer waited until the write was applied.
+    pub wait: Option<bool>,
+    /// The ordering that was asked for.
+    pub ordering: Option<i32>,
     /// The number of points in the request.
-    pub(crate) points: usize,
+    pub points: usize,
 }
 
 impl Loopback {
-    pub(crate) async fn start() -> Self {
+    /// A server on a free port of the loopback interface, for callers in a runtime.
+    pub async fn start() -> Self {
         Self::start_with(Data::default(), ([127, 0, 0, 1], 0).into()).await
     }
 
-    pub(crate) async fn start_with(data: Data, address: SocketAddr) -> Self {
+    /// A server with data of an earlier one.
+    ///
+    /// # Panics
+    /// If the address is taken.
+    pub async fn start_with(data: Data, address: SocketAddr) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (points, collections) = (PointsServer::new(data.clone()), CollectionsServer::new(data.clone()));
@@ -92,12 +114,27 @@ impl Loopback {
         Self { data, address, serving }
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// [`start`](Self::start) for callers without a runtime.
+    ///
+    /// # Panics
+    /// If the server does not start.
+    #[must_use]
+    pub fn start_blocking() -> Self {
+        let starting = std::thread::spawn(|| {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(Self::start())
+        });
+        starting.join().unwrap()
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Stops the server with all of its connections.
-    pub(crate) async fn stop(mut self) -> (Data, SocketAddr) {
+    pub async fn stop(mut self) -> (Data, SocketAddr) {
         self.serving.abort();
         let _cancelled = (&mut self.serving).await;
         (self.data.clone(), self.address)
@@ -123,7 +160,12 @@ impl Default for Data {
 }
 
 impl Data {
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    /// Locks the data.
+    ///
+    /// # Panics
+    /// If a call panicked.
+    #[must_use]
+    pub fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
     }
 }

@@ -1,0 +1,155 @@
+//! Several servers on one Redis, one Qdrant and one object store.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread,
+    time::{Duration, Instant},
+};
+
+use lkr_tests::{ADMIN_PASSWORD, Role, Seed, Server, SharedStores};
+use serde_json::{Value, json};
+
+fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn rock(n: u64) -> Value {
+    json!({"title": format!("Rock {n}"), "source": format!("quarry:{n}"),
+           "text": format!("# Rock {n}\n\nThe rock number{n} was found in the quarry. It is a dark volcanic stone.")})
+}
+
+#[test]
+fn servers_of_each_role_work_as_one_service() {
+    let Some(stores) = SharedStores::start() else { return };
+    let (one, other) = (stores.server(Role::Api), stores.server(Role::Api));
+    // A session of one is a session of the other.
+    let token = one.admin().to_owned();
+    assert_eq!(other.call("GET", "/auth/me", None, Some(&token)).data()["username"], "admin");
+
+    // Without a worker, documents wait.
+    let task = one.submit(&rock(1));
+    let task_id = task["task_id"].as_str().unwrap().to_owned();
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(other.task(&task_id)["status"], "pending");
+    let worker = stores.server(Role::Worker);
+    assert_eq!(other.wait_for_task(&task_id)["status"], "done");
+    // A worker answers only questions about itself.
+    for (path, status) in [("/healthz", 200), ("/metrics", 200), ("/", 404), ("/api/v1/knowledge/stats", 404)] {
+        assert_eq!(worker.try_call("GET", path, None, None).unwrap().status, status, "{path}");
+    }
+
+    // What one changes, the other shows at once: a document, a setting, an account.
+    let found = |server: &Server| server.search(&json!({"query": "rock number1"}))["results"].clone();
+    let doc_id = found(&one)[0]["doc_id"].as_str().unwrap().to_owned();
+    assert_eq!(found(&one)[0]["doc_id"], found(&other)[0]["doc_id"]);
+    let renamed = one.call("PATCH", &format!("/documents/{doc_id}"), Some(&json!({"title": "Basalt"})), Some(&token));
+    assert_eq!(renamed.status, 200, "{renamed:?}");
+    assert_eq!(found(&other)[0]["title"], "Basalt", "a cached answer is not used after a change elsewhere");
+    let original = found(&other);
+    assert_eq!(one.call("DELETE", &format!("/documents/{doc_id}"), None, Some(&token)).status, 200);
+    assert_eq!(found(&other), json!([]), "deleted at one, found at the other: {original}");
+
+    let account = json!({"username": "eva", "password": ADMIN_PASSWORD, "must_change_password": false});
+    assert_eq!(one.call("POST", "/users", Some(&account), Some(&token)).status, 201);
+    let login = other.post("/auth/login", &json!({"username": "eva", "password": ADMIN_PASSWORD}));
+    let session = login.data()["access_token"].as_str().unwrap().to_owned();
+    assert_eq!(one.call("GET", "/auth/me", None, Some(&session)).status, 200);
+    assert_eq!(one.call("PATCH", "/users/eva", Some(&json!({"disabled": true})), Some(&token)).status, 200);
+    assert_eq!(other.call("GET", "/auth/me", None, Some(&session)).status, 401, "disabled at one");
+    assert_eq!(other.call("POST", "/auth/logout", None, Some(&token)).status, 200);
+    assert_eq!(one.call("GET", "/auth/me", None, Some(&token)).status, 401, "ended at the other");
+
+    // A file that one stored is downloaded from the other.
+    let ready = one.try_call("GET", "/readyz", None, None).unwrap();
+    assert_eq!(ready.data()["status"], "ok".to_owned(), "{ready:?}");
+}
+
+/// Documents are submitted to two servers, while a worker is killed, stopped and continued every second. Afterwards each
+/// document exists exactly once and is found.
+#[test]
+fn lesson_43_what_was_accepted_is_there_once_although_processes_are_killed() {
+    let Some(stores) = SharedStores::start() else { return };
+    let documents = std::env::var("LKR_E2E_DOCUMENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    survive_kills(&stores, documents);
+}
+
+fn survive_kills(stores: &SharedStores, documents: u64) {
+    let mut seed = Seed::announce("several_processes");
+    let (api, all) = (stores.server(Role::Api), stores.server(Role::All));
+    let workers = [stores.server(Role::Worker), stores.server(Role::Worker)];
+    let mut tasks: BTreeMap<u64, String> = BTreeMap::new();
+    thread::scope(|scope| {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let victims = [&workers[0], &workers[1], &all];
+        let killer = scope.spawn(move || {
+            while stopped.recv_timeout(Duration::from_millis(1_500)).is_err() {
+                let victim = victims[seed.below(3) as usize];
+                victim.kill();
+                victim.restart();
+            }
+        });
+        for n in 0..documents {
+            let accepted = api.call("POST", "/documents", Some(&rock(n)), Some(api.admin()));
+            assert_eq!(accepted.status, 202, "{accepted:?}");
+            tasks.insert(n, accepted.data()["task_id"].as_str().unwrap().to_owned());
+        }
+        for (n, task) in &tasks {
+            let ended = api.wait_for_task(task);
+            assert_eq!(ended["status"], "done", "rock {n}: {ended}");
+        }
+        drop(stop);
+        killer.join().unwrap();
+    });
+    let sources: Vec<String> =
+        api.list_all("/documents").iter().map(|doc| doc["source"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(sources.len() as u64, documents, "each document exists once");
+    assert_eq!(sources.iter().collect::<BTreeSet<_>>().len() as u64, documents);
+    for n in 0..documents {
+        let response = api.search(&json!({"query": format!("number{n}"), "top_k": 1}));
+        assert_eq!(response["results"][0]["source"], format!("quarry:{n}"), "{response}");
+    }
+    assert_eq!(api.get("/knowledge/stats").data()["documents_total"], documents);
+}
+
+/// Redis is killed and started again: requests fail with a clear error meanwhile or go on from memory, readiness says so, and
+/// everything works again by itself.
+#[test]
+fn service_goes_on_when_redis_returns() {
+    let Some(mut stores) = SharedStores::start() else { return };
+    let (api, worker) = (stores.server(Role::Api), stores.server(Role::Worker));
+    let task = api.submit(&rock(1));
+    assert_eq!(api.wait_for_task(task["task_id"].as_str().unwrap())["status"], "done");
+    let token = api.admin().to_owned();
+    stores.redis.kill();
+
+    let begun = Instant::now();
+    let listed = api.call("GET", "/documents", None, Some(&token));
+    assert!(listed.status == 500 || listed.status == 503, "{listed:?}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "the error came after {:?}", begun.elapsed());
+    eventually("accounts do not go on from memory", || {
+        api.try_call("GET", "/api/v1/auth/me", None, Some(&token)).is_ok_and(|me| me.status == 200)
+    });
+    let ready = api.try_call("GET", "/readyz", None, None).unwrap();
+    assert_eq!((ready.status, ready.data()["status"].as_str()), (200, Some("degraded")), "{ready:?}");
+    let login = api.post("/auth/login", &json!({"username": "admin", "password": ADMIN_PASSWORD}));
+    assert_eq!(login.status, 200, "{login:?}");
+    let session = login.data()["access_token"].as_str().unwrap().to_owned();
+    // A revocation holds at once, and still when Redis is back.
+    assert_eq!(api.call("POST", "/auth/logout", None, Some(&token)).status, 200);
+    assert_eq!(api.call("GET", "/auth/me", None, Some(&token)).status, 401);
+
+    stores.redis.restart();
+    eventually("the service does not come back", || {
+        api.try_call("GET", "/readyz", None, None).is_ok_and(|ready| ready.data()["status"] == "ok")
+    });
+    let other = stores.server(Role::Api);
+    assert_eq!(other.call("GET", "/auth/me", None, Some(&token)).status, 401, "a revoked session came back");
+    assert_eq!(other.call("GET", "/auth/me", None, Some(&session)).status, 200, "a session was lost");
+    let task = other.call("POST", "/documents", Some(&rock(2)), Some(&session));
+    assert_eq!(other.wait_for_task(task.data()["task_id"].as_str().unwrap())["status"], "done");
+    drop(worker);
+}
