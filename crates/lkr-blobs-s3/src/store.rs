@@ -31,6 +31,9 @@ pub fn open(config: &S3Config) -> Result<Arc<dyn ObjectStore>> {
             )));
         }
     }
+    if config.request_timeout.is_zero() {
+        return Err(Error::invalid("the request timeout is zero"));
+    }
     let bucket = config.location.bucket();
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(bucket)
@@ -110,6 +113,7 @@ mod tests {
         assert!(with(|config| config.endpoint = Url::parse("http://127.0.0.1:9000/s3").ok()).is_ok());
         for change in [
             (|config| config.region = String::new()) as fn(&mut S3Config),
+            |config| config.request_timeout = Duration::ZERO,
             |config| config.access_key_id = "a b".to_owned(),
             |config| config.endpoint = Url::parse("ftp://store.example").ok(),
             |config| config.endpoint = Url::parse("http://user:word@store.example").ok(),
