@@ -13,11 +13,13 @@ use lkr_state::{
 use tokio::task::JoinHandle;
 
 use crate::{
-    FallbackConfig, FallbackStatus, limits,
+    FallbackConfig, FallbackStatus,
     journal::Journal,
+    limits,
     mirror::{Flight, Known, Mirror},
-    receipt, recovery,
+    receipt,
     records::Policies,
+    recovery,
     shared::Shared,
 };
 
@@ -203,7 +205,8 @@ impl StateStore for FallbackState {
             match shared.remote.get_many(keys).await {
                 Ok(records) => {
                     let shown = keys.iter().zip(records);
-                    let shown = shown.map(|(key, record)| record.map(|record| shared.shown(key, record)).transpose());
+                    let shown =
+                        shown.map(|(key, record)| record.map(|record| shared.shown(key, record)).transpose());
                     let records = shown.collect::<Result<Vec<_>>>()?;
                     let mut mirror = shared.mirror.lock();
                     // If it left meanwhile, the records may have been changed without it since they were read.
@@ -248,7 +251,9 @@ impl StateStore for FallbackState {
                 continue;
             };
             let step = shared.remote_step(&writes, id.as_deref())?;
-            flight.changes(writes.iter().map(|write| &write.key).filter(|key| shared.policies.is_mirrored(key)));
+            flight.changes(
+                writes.iter().map(|write| &write.key).filter(|key| shared.policies.is_mirrored(key)),
+            );
             match shared.remote.apply(step).await {
                 Ok(()) => {
                     flight.end();

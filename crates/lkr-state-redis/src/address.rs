@@ -98,7 +98,7 @@ impl Address {
                 "sentinel-user" => self.sentinel_user = decoded(value)?,
                 "sentinel-password" => self.sentinel_password = decoded(value)?,
                 "database" if matches!(self.kind, Kind::Sentinel(_)) => {
-                    self.database = parse_database(value)?
+                    self.database = parse_database(value)?;
                 }
                 _ => return Err("the URL of Redis has an unknown parameter".to_owned()),
             }

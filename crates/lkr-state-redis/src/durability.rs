@@ -10,6 +10,15 @@ const OPERATION: &str = "open";
 /// The oldest major version whose scripts can be told apart by flags.
 const OLDEST: u32 = 7;
 
+/// The settings of a server that keeps what it acknowledges.
+const WANTED: [(&str, &str); 4] = [
+    ("appendonly", "yes"),
+    ("appendfsync", "always"),
+    // Otherwise nothing is written to the disk while the file is rewritten.
+    ("no-appendfsync-on-rewrite", "no"),
+    ("maxmemory-policy", "noeviction"),
+];
+
 /// Why acknowledged writes may get lost.
 ///
 /// # Errors
@@ -23,7 +32,7 @@ pub(crate) async fn check(client: &RedisClient) -> Result<Vec<String>> {
     }
     match section(client, "replication").await? {
         Some(replication) => {
-            has_replicas |= field(&replication, "connected_slaves").is_some_and(|n| n != "0")
+            has_replicas |= field(&replication, "connected_slaves").is_some_and(|n| n != "0");
         }
         None => reasons.push("the number of replicas cannot be read: the command INFO is refused".to_owned()),
     }
@@ -54,27 +63,20 @@ fn check_version(server: &str) -> Result<()> {
 }
 
 async fn check_settings(client: &RedisClient, has_replicas: bool) -> Result<Vec<String>> {
-    let mut wanted =
-        vec![("appendonly", "yes"), ("appendfsync", "always"), ("maxmemory-policy", "noeviction")];
-    if has_replicas {
-        wanted.push(("min-replicas-to-write", ""));
-    }
     let mut reasons = Vec::new();
-    for (name, expected) in wanted {
-        let Some(value) = setting(client, name).await? else {
-            let reason =
-                "its settings cannot be read: the command CONFIG GET is refused, as managed services do";
-            reasons.push(reason.to_owned());
-            return Ok(reasons);
-        };
-        if name == "min-replicas-to-write" {
-            if value == "0" {
-                reasons
-                    .push("it has replicas, and min-replicas-to-write is 0 instead of 1 or more".to_owned());
+    for (name, expected) in WANTED {
+        match setting(client, name).await? {
+            Some(value) if value == expected => {}
+            Some(value) => reasons.push(format!("{name} is {value} instead of {expected}")),
+            None => {
+                let reason =
+                    "its settings cannot be read: the command CONFIG GET is refused, as managed services do";
+                return Ok(vec![reason.to_owned()]);
             }
-        } else if value != expected {
-            reasons.push(format!("{name} is {value} instead of {expected}"));
         }
+    }
+    if has_replicas && setting(client, "min-replicas-to-write").await?.is_none_or(|value| value == "0") {
+        reasons.push("it has replicas, and min-replicas-to-write is 0 instead of 1 or more".to_owned());
     }
     Ok(reasons)
 }

@@ -42,9 +42,9 @@ scripts! {
     INSTALL = "#!lua" "install";
     ENQUEUE = "#!lua" "clock" "step" "queue" "enqueue";
     CLAIM = "#!lua" "clock" "step" "queue" "claim";
-    HEARTBEAT = "#!lua" "clock" "step" "queue" "heartbeat";
-    // What removes tasks runs without free memory too, so that a full server can empty itself.
+    // What ends a task runs without free memory too, so that a full server can empty its queue.
+    HEARTBEAT = "#!lua flags=allow-oom" "clock" "step" "queue" "heartbeat";
     FINISH = "#!lua flags=allow-oom" "clock" "step" "queue" "finish";
-    RETRY = "#!lua" "clock" "step" "queue" "retry";
+    RETRY = "#!lua flags=allow-oom" "clock" "step" "queue" "retry";
     REMOVE = "#!lua flags=allow-oom" "clock" "step" "queue" "remove";
 }

@@ -17,6 +17,7 @@ async fn server_that_may_lose_writes_is_refused_unless_allowed() {
     let weak = [
         (["--appendonly", "no"], "appendonly is no"),
         (["--appendfsync", "everysec"], "appendfsync is everysec"),
+        (["--no-appendfsync-on-rewrite", "yes"], "no-appendfsync-on-rewrite is yes"),
         (["--maxmemory-policy", "allkeys-lru"], "maxmemory-policy is allkeys-lru"),
     ];
     for (settings, reason) in weak {

@@ -118,6 +118,7 @@ async fn full_server_refuses_writes_and_lets_tasks_finish() {
     assert_eq!(queue.push(TaskId::new(), ZERO).await.unwrap_err().kind(), ErrorKind::Unavailable);
     assert!(begin.elapsed() < ms(5_000), "writes to a full server must not be repeated");
     assert_eq!(state.get("a").await.unwrap().unwrap().value, "kept");
+    queue.heartbeat(&claim, LONG).await.unwrap();
     queue.finish(&claim).await.unwrap();
     server.command(&["CONFIG", "SET", "maxmemory", "0"]).unwrap();
     state.apply(vec![Write::put("a", Expect::Any, "new")]).await.unwrap();
@@ -138,4 +139,30 @@ async fn dropped_calls_leave_connections_usable() {
         state.apply(vec![Write::put("marker", Expect::Any, marker.clone())]).await.unwrap();
         assert_eq!(state.get("marker").await.unwrap().unwrap().value, marker);
     }
+}
+
+/// After a failover, a server may lack the last increments, and its clock may be behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn versions_and_tokens_grow_although_the_server_lost_the_last_ones() {
+    let Some((server, store)) = start().await else { return };
+    let (state, queue) = (store.state(), store.queue());
+    // Later than the clock, so that it does not help.
+    let far = "5000000000000000";
+    server.command(&["HSET", "{lkr}:meta", "version", far, "number", far]).unwrap();
+    queue.push(TaskId::new(), ZERO).await.unwrap();
+    let (mut last_version, mut last_token) = (5_000_000_000_000_000, 5_000_000_000_000_000);
+    for lost in [far, "1"] {
+        state.apply(vec![Write::increment("a")]).await.unwrap();
+        let claim = queue.claim(LONG, ZERO).await.unwrap().unwrap();
+        queue.retry(&claim, ZERO).await.unwrap();
+        let version = state.get("a").await.unwrap().unwrap().version;
+        assert!(version > last_version && claim.token > last_token, "{version}, {}", claim.token);
+        (last_version, last_token) = (version, claim.token);
+        server.command(&["HSET", "{lkr}:meta", "version", lost, "number", lost]).unwrap();
+    }
+    // Another process has seen none of them; the clock keeps its numbers from beginning again.
+    server.command(&["HSET", "{lkr}:meta", "version", "1", "number", "1"]).unwrap();
+    let other = open(config(server.url())).await.state();
+    other.apply(vec![Write::put("b", Expect::Any, "v")]).await.unwrap();
+    assert!(other.get("b").await.unwrap().unwrap().version > 1_000_000_000_000_000);
 }

@@ -38,7 +38,8 @@ fn servers_of_each_role_work_as_one_service() {
     let worker = stores.server(Role::Worker);
     assert_eq!(other.wait_for_task(&task_id)["status"], "done");
     // A worker answers only questions about itself.
-    for (path, status) in [("/healthz", 200), ("/metrics", 200), ("/", 404), ("/api/v1/knowledge/stats", 404)] {
+    for (path, status) in [("/healthz", 200), ("/metrics", 200), ("/", 404), ("/api/v1/knowledge/stats", 404)]
+    {
         assert_eq!(worker.try_call("GET", path, None, None).unwrap().status, status, "{path}");
     }
 
@@ -46,7 +47,8 @@ fn servers_of_each_role_work_as_one_service() {
     let found = |server: &Server| server.search(&json!({"query": "rock number1"}))["results"].clone();
     let doc_id = found(&one)[0]["doc_id"].as_str().unwrap().to_owned();
     assert_eq!(found(&one)[0]["doc_id"], found(&other)[0]["doc_id"]);
-    let renamed = one.call("PATCH", &format!("/documents/{doc_id}"), Some(&json!({"title": "Basalt"})), Some(&token));
+    let renamed =
+        one.call("PATCH", &format!("/documents/{doc_id}"), Some(&json!({"title": "Basalt"})), Some(&token));
     assert_eq!(renamed.status, 200, "{renamed:?}");
     assert_eq!(found(&other)[0]["title"], "Basalt", "a cached answer is not used after a change elsewhere");
     let original = found(&other);

@@ -11,8 +11,8 @@ use std::{
 use async_trait::async_trait;
 use lkr_auth::AuthMergePolicy;
 use lkr_state::{
-    Error, ErrorKind, Key, MemoryState, MergePolicy, Merged, OfflineChange, Record, Result, ScanOrder, StateStore,
-    StateStoreExt, Write,
+    Error, ErrorKind, Key, MemoryState, MergePolicy, Merged, OfflineChange, Record, Result, ScanOrder,
+    StateStore, StateStoreExt, Write,
 };
 use lkr_state_fallback::{FallbackConfig, FallbackState};
 use tempfile::TempDir;

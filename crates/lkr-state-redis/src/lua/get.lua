@@ -1,12 +1,11 @@
 -- The records of the keys in ARGV; nil for those that do not exist or have expired.
 local records = KEYS[1]
 local found = {}
-for n, key in ipairs(ARGV) do
-  local record = redis.call('HGET', records, key)
+visit_records(records, ARGV, function(_, record)
   if record then
     local _, expires = header(record)
     if not is_live(expires) then record = false end
   end
-  found[n] = record
-end
+  found[#found + 1] = record
+end)
 return found

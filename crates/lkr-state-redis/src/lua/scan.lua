@@ -16,18 +16,16 @@ while true do
   else
     page = redis.call('ZRANGEBYLEX', keys, low, high, 'LIMIT', 0, wanted)
   end
-  for _, key in ipairs(page) do
-    local record = redis.call('HGET', records, key)
+  local is_large = visit_records(records, page, function(key, record)
     local _, expires = header(record)
     if is_live(expires) then
       found[#found + 1], found[#found + 2] = key, record
       size = size + #record
     end
-    if size > bytes then
-      found[1] = key
-      return found
-    end
-  end
+    if size > bytes then found[1] = key end
+    return size > bytes
+  end)
+  if is_large then return found end
   looked_at = looked_at + #page
   if #page < wanted or (#found - 1) / 2 >= limit then return found end
   if looked_at >= MOST_LOOKED_AT then

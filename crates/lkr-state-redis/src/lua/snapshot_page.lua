@@ -9,16 +9,13 @@ local low = ARGV[4] == '' and '-' or '(' .. ARGV[4]
 local bytes, size = tonumber(ARGV[5]), 0
 local found = { 'ok', '' }
 local page = redis.call('ZRANGEBYLEX', keys, low, '+', 'LIMIT', 0, PAGE)
-for _, key in ipairs(page) do
-  local record = redis.call('HGET', records, key)
+local is_large = visit_records(records, page, function(key, record)
   if header(record) <= highest then
     found[#found + 1], found[#found + 2] = key, record
     size = size + #record
   end
-  if size > bytes then
-    found[2] = key
-    return found
-  end
-end
-if #page == PAGE then found[2] = page[PAGE] end
+  if size > bytes then found[2] = key end
+  return size > bytes
+end)
+if #page == PAGE and not is_large then found[2] = page[PAGE] end
 return found

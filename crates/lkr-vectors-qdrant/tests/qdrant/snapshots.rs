@@ -7,9 +7,7 @@ use lkr_vectors::{Condition, ErrorKind, Filter, Include, Tags, VectorStore};
 use lkr_vectors_qdrant::QdrantVectors;
 use tempfile::TempDir;
 
-use crate::{
-    support::{collection, create, id, on_loopback, options, point, points, real_options, spec},
-};
+use crate::support::{collection, create, id, on_loopback, options, point, points, real_options, spec};
 
 const POINTS: u32 = 2_000;
 
