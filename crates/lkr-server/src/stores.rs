@@ -14,8 +14,15 @@ use lkr_spaces::SpacesMergePolicy;
 use lkr_state_fallback::{FallbackConfig, FallbackState};
 use lkr_state_redis::{Opened, RedisConfig, RedisStore};
 use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors, Quantization};
+use uuid::Uuid;
 
 use crate::config::{Config, QdrantQuantization, ReadConsistency, StateBackend, VectorsBackend};
+
+/// The file in the data folder with the name of the Redis installation.
+const INSTALLATION: &str = "redis-installation";
+
+/// The time between two tries to reach a store at the start.
+const START_RETRY: Duration = Duration::from_secs(1);
 
 /// The stores outside of the data folder.
 pub(crate) struct OpenStores {
@@ -60,7 +67,10 @@ async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn VectorStore>>> {
         QdrantQuantization::Binary => Quantization::Binary,
     };
     qdrant.read_timeout = Duration::from_millis(config.qdrant_timeout_ms);
-    let store = QdrantVectors::open(qdrant).await.context("cannot open the vector store in Qdrant")?;
+    let open = async || QdrantVectors::open(qdrant.clone()).await;
+    let store = until_available("Qdrant", open, lkr::ports::vectors::Error::is_retryable)
+        .await
+        .context("cannot open the vector store in Qdrant")?;
     Ok(Some(Arc::new(store)))
 }
 
@@ -77,8 +87,25 @@ async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<d
         Some(file) => Some(read(file).await?),
         None => None,
     };
-    let Opened { store, warnings, .. } =
-        RedisStore::open(redis, None).await.context("cannot open the state store in Redis")?;
+    let file = config.data_dir.join(INSTALLATION);
+    let remembered = remembered_installation(&file).await;
+    let open = async || RedisStore::open(redis.clone(), remembered).await;
+    let Opened { store, installation, found_empty, warnings } =
+        until_available("Redis", open, lkr::ports::state::Error::is_retryable)
+            .await
+            .context("cannot open the state store in Redis")?;
+    if found_empty {
+        // An empty store would treat every text as garbage, and make a new first admin.
+        return Err(anyhow!(
+            "Redis has lost its records: its installation is {installation} and no longer {}. Rebuild them from the points and \
+             texts with `lkr doctor --repair`, or remove {} if another Redis is intended",
+            remembered.unwrap_or_default(),
+            file.display()
+        ));
+    }
+    tokio::fs::write(&file, installation.to_string())
+        .await
+        .with_context(|| format!("cannot write {}", file.display()))?;
     for warning in warnings {
         tracing::warn!("Redis may lose acknowledged writes: {warning}");
     }
@@ -101,8 +128,37 @@ async fn open_blobs(config: &Config) -> Result<Option<Arc<dyn ObjectStore>>> {
     s3.endpoint = config.s3_endpoint.as_deref().map(str::parse).transpose().context("bad s3_endpoint")?;
     s3.ca_file.clone_from(&config.s3_ca_file);
     let store = lkr_blobs_s3::open(&s3).with_context(|| format!("cannot open {location}"))?;
-    lkr_blobs_s3::check(&store, &location).await.with_context(|| format!("cannot use {location}"))?;
+    let check = async || lkr_blobs_s3::check(&store, &location).await;
+    until_available("the object store", check, lkr_blobs_s3::Error::is_retryable)
+        .await
+        .with_context(|| format!("cannot use {location}"))?;
     Ok(Some(store))
+}
+
+/// Repeats `open` while the store is away: several services are often started at once.
+async fn until_available<T, E: std::fmt::Display>(
+    what: &str,
+    open: impl AsyncFn() -> Result<T, E>,
+    is_away: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    let mut is_logged = false;
+    loop {
+        match open().await {
+            Err(error) if is_away(&error) => {
+                if !std::mem::replace(&mut is_logged, true) {
+                    tracing::warn!(%error, "{what} is away; the start waits for it");
+                }
+                tokio::time::sleep(START_RETRY).await;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// The name of the Redis installation that the data folder was used with last.
+async fn remembered_installation(file: &Path) -> Option<Uuid> {
+    let text = tokio::fs::read_to_string(file).await.ok()?;
+    text.trim().parse().ok()
 }
 
 async fn read(file: &Path) -> Result<Vec<u8>> {
