@@ -26,7 +26,7 @@ impl RedisClient {
         keys: fn(&crate::keys::Keys, Uuid) -> Vec<String>,
     ) -> Result<(String, Reply)> {
         loop {
-            let deadline = match self.clock.after(self.write_limit(arguments) + SLACK) {
+            let deadline = match self.clock.after(self.write_limit(arguments).saturating_add(SLACK)) {
                 Some(deadline) => deadline.to_string(),
                 None => {
                     self.read_clock(operation).await?;
