@@ -1,6 +1,10 @@
 //! Requests: which connection they take, how long they may take, and when they are sent again.
 
-use std::{fmt, sync::atomic::AtomicU64, time::Duration};
+use std::{
+    fmt,
+    sync::{OnceLock, atomic::AtomicU64},
+    time::Duration,
+};
 
 use deadpool::managed::{Object, Pool};
 use deadpool_redis::redis::{Cmd, RedisResult, Value, cmd};
@@ -13,7 +17,7 @@ use crate::{
     error::Failure,
     keys::Keys,
     link::{Link, Links},
-    script::Script,
+    script::{self, Script},
 };
 
 /// The pause before the second attempt; it doubles up to [`LONGEST_PAUSE`].
@@ -31,6 +35,8 @@ pub(crate) struct RedisClient {
     /// The largest version and token that this process has seen.
     pub(crate) largest_seen: AtomicU64,
     pool: Pool<Links>,
+    /// The installation that was opened.
+    installation: OnceLock<String>,
 }
 
 /// A script with its keys and arguments.
@@ -62,7 +68,24 @@ impl RedisClient {
             .build()
             .map_err(|error| Error::new(ErrorKind::Internal, "open", error))?;
         let keys = Keys::new(&config.prefix);
-        Ok(Self { config, keys, clock: ServerClock::new(), largest_seen: AtomicU64::new(0), pool })
+        Ok(Self {
+            config,
+            keys,
+            clock: ServerClock::new(),
+            largest_seen: AtomicU64::new(0),
+            pool,
+            installation: OnceLock::new(),
+        })
+    }
+
+    /// Notes which installation was opened.
+    pub(crate) fn set_installation(&self, name: String) {
+        let _already_set = self.installation.set(name);
+    }
+
+    /// The installation that was opened, as an argument of scripts.
+    pub(crate) fn installation(&self) -> &[u8] {
+        self.installation.get().map_or(b"", |name| name.as_bytes())
     }
 
     pub(crate) fn links(&self) -> &Links {
@@ -91,6 +114,14 @@ impl RedisClient {
                 Err(failure) => attempts.failed(operation, failure).await?,
             }
         }
+    }
+
+    /// Whether the server is reachable and has the installation that was opened.
+    pub(crate) async fn health(&self) -> Result<()> {
+        // Reads no key.
+        let arguments = [self.installation()];
+        let call = Call { script: &script::GET, keys: &self.keys.get(), arguments: &arguments };
+        self.read("health", call).await.map(drop)
     }
 
     /// How long a write with these arguments is repeated.

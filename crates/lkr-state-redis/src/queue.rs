@@ -165,6 +165,6 @@ impl TaskQueue for RedisQueue {
     }
 
     async fn health(&self) -> Result<()> {
-        self.client.command("health", &cmd("PING")).await.map(drop)
+        self.client.health().await
     }
 }

@@ -96,7 +96,8 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     async fn open(client: &'a RedisClient) -> Result<Self> {
         let id = Uuid::new_v4();
-        let (keys, arguments) = (client.keys.snapshot_open(), [&id.as_bytes()[..], LEASE.as_bytes()]);
+        let (keys, arguments) =
+            (client.keys.snapshot_open(), [client.installation(), id.as_bytes(), LEASE.as_bytes()]);
         let call = Call { script: &script::SNAPSHOT_OPEN, keys: &keys, arguments: &arguments };
         let mut reply = Reply::new(OPERATION, client.write(OPERATION, call).await?.value)?;
         match reply.text()?.as_str() {

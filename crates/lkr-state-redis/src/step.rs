@@ -34,7 +34,8 @@ impl RedisClient {
                 }
             };
             let seen = self.largest_seen.load(Ordering::Relaxed).to_string();
-            let arguments = [&[deadline.as_bytes(), seen.as_bytes()], arguments].concat();
+            let first = [self.installation(), deadline.as_bytes(), seen.as_bytes()];
+            let arguments = [&first, arguments].concat();
             let keys = keys(&self.keys, Uuid::new_v4());
             let answer = self.write(operation, Call { script, keys: &keys, arguments: &arguments }).await?;
             let mut reply = Reply::new(operation, answer.value)?;
