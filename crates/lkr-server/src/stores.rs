@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use anyhow::{Context, Result, anyhow};
 use lkr::{
     OtherStores, SharedState,
-    ports::{ObjectStore, TaskQueue, VectorStore, state::MergePolicy},
+    ports::{ObjectStore, StateStore, TaskQueue, VectorStore, state::MergePolicy},
 };
 use lkr_auth::AuthMergePolicy;
 use lkr_blobs_s3::{S3Config, S3Location};
@@ -16,7 +16,10 @@ use lkr_state_redis::{Opened, RedisConfig, RedisStore};
 use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors, Quantization};
 use uuid::Uuid;
 
-use crate::config::{Config, QdrantQuantization, ReadConsistency, StateBackend, VectorsBackend};
+use crate::{
+    config::{Config, QdrantQuantization, ReadConsistency, StateBackend, VectorsBackend},
+    open::create_private_dir,
+};
 
 /// The file in the data folder with the name of the Redis installation.
 const INSTALLATION: &str = "redis-installation";
@@ -74,10 +77,34 @@ async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn VectorStore>>> {
     Ok(Some(Arc::new(store)))
 }
 
+/// The records in Redis, without what goes on from memory.
+///
+/// # Errors
+/// Redis cannot be reached, or lost its records.
+pub(crate) async fn open_redis(config: &Config) -> Result<Arc<dyn StateStore>> {
+    create_private_dir(&config.data_dir).await?;
+    Ok(Arc::new(open_redis_store(config).await?.state()))
+}
+
 async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<dyn TaskQueue>)>> {
     if config.state != StateBackend::Redis {
         return Ok(None);
     }
+    let store = open_redis_store(config).await?;
+    let policies: Vec<Arc<dyn MergePolicy>> = vec![
+        Arc::new(AuthMergePolicy),
+        Arc::new(SpacesMergePolicy),
+        Arc::new(SettingsMergePolicy),
+    ];
+    let mut options = FallbackConfig::new(config.data_dir.join("redis-journal"));
+    options.sentinel = Some(lkr_auth::INITIALISED.to_owned());
+    let records = FallbackState::open(Arc::new(store.state()), policies, options)
+        .await
+        .context("cannot open the journal of changes made while Redis is away")?;
+    Ok(Some((Arc::new(records), Arc::new(store.queue()))))
+}
+
+async fn open_redis_store(config: &Config) -> Result<RedisStore> {
     let url = config.redis_url.as_deref().ok_or_else(|| anyhow!("state = redis needs redis_url"))?;
     let mut redis = RedisConfig::new(url);
     redis.prefix.clone_from(&config.redis_prefix);
@@ -109,14 +136,7 @@ async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<d
     for warning in warnings {
         tracing::warn!("Redis may lose acknowledged writes: {warning}");
     }
-    let policies: Vec<Arc<dyn MergePolicy>> =
-        vec![Arc::new(AuthMergePolicy), Arc::new(SpacesMergePolicy), Arc::new(SettingsMergePolicy)];
-    let mut options = FallbackConfig::new(config.data_dir.join("redis-journal"));
-    options.sentinel = Some(lkr_auth::INITIALISED.to_owned());
-    let records = FallbackState::open(Arc::new(store.state()), policies, options)
-        .await
-        .context("cannot open the journal of changes made while Redis is away")?;
-    Ok(Some((Arc::new(records), Arc::new(store.queue()))))
+    Ok(store)
 }
 
 async fn open_blobs(config: &Config) -> Result<Option<Arc<dyn ObjectStore>>> {
