@@ -200,8 +200,7 @@ mod tests {
     fn removal_of_a_member_and_the_lower_role_win() {
         let key = member_key(&name(), &MemberId::User("7".to_owned()));
         let role = |role| Some(encode_member(&Membership { name: "ada".to_owned(), role }).unwrap());
-        let [reader, writer, manager] =
-            [SpaceRole::Reader, SpaceRole::Writer, SpaceRole::Manager].map(role);
+        let [reader, writer, manager] = [SpaceRole::Reader, SpaceRole::Writer, SpaceRole::Manager].map(role);
         let merge = |base: &Value, ours: &Value, theirs: &Value| merge_with(&key, false, base, ours, theirs);
         assert_eq!(merge(&None, &writer, &None), put(&writer));
         assert_eq!(merge(&reader, &manager, &reader), put(&manager), "nobody else changed it");

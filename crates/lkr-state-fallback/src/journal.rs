@@ -37,6 +37,7 @@ pub(crate) struct Journal {
     entries: VecDeque<Entry>,
     /// How many entries change each key.
     pending: HashMap<Key, usize>,
+    is_closed: bool,
 }
 
 impl Journal {
@@ -62,7 +63,8 @@ impl Journal {
             file.set_len(bytes).and_then(|()| file.sync_all())
         };
         prepared.map_err(|error| io_error("open journal", error))?;
-        let mut journal = Self { file, bytes, entries: VecDeque::new(), pending: HashMap::new() };
+        let mut journal =
+            Self { file, bytes, entries: VecDeque::new(), pending: HashMap::new(), is_closed: false };
         entries.into_iter().for_each(|entry| journal.push(entry));
         Ok(journal)
     }
@@ -70,8 +72,11 @@ impl Journal {
     /// Appends a step. When this returns, it is on the disk.
     ///
     /// # Errors
-    /// `Unavailable` if the disk or the journal is full; nothing is appended then.
+    /// `Unavailable` if the disk or the journal is full, or if it is closed; nothing is appended then.
     pub(crate) fn append(&mut self, entry: Entry) -> Result<()> {
+        if self.is_closed {
+            return Err(Error::new(ErrorKind::Unavailable, "append to journal", "the journal is closed"));
+        }
         let frame = frame(&Line::encode_step(&entry)?);
         if self.bytes + frame.len() as u64 > MAX_BYTES {
             return Err(Error::new(ErrorKind::Unavailable, "append to journal", "the journal is full"));
@@ -99,11 +104,20 @@ impl Journal {
             }
         }
         let noted = match self.entries.is_empty() {
+            _ if self.is_closed => Ok(()),
             true => clear(&mut self.file).map(|()| self.bytes = HEADER.len() as u64),
             false => self.write(&frame(&Line::encode_merged(&entry.id))),
         };
         if let Err(error) = noted {
             tracing::warn!(%error, "the journal could not be shortened; its steps will be compared again");
+        }
+    }
+
+    /// Lets another process open the journal.
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(%error, "the journal could not be unlocked");
         }
     }
 

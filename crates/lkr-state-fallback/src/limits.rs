@@ -31,8 +31,10 @@ pub(crate) fn check_step(writes: &[Write]) -> Result<()> {
             && value.len() > MAX_VALUE_BYTES
         {
             let bytes = value.len();
-            let message =
-                format!("the value of {} has {bytes} bytes; at most {MAX_VALUE_BYTES} are allowed", write.key);
+            let message = format!(
+                "the value of {} has {bytes} bytes; at most {MAX_VALUE_BYTES} are allowed",
+                write.key
+            );
             return invalid(message);
         }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use lkr_state::{
-    Error, ErrorKind, Expect, Key, MAX_ATTEMPTS, Merged, Op, OfflineChange, Record, Result, StateStore, Write,
-    contention_reason,
+    Error, ErrorKind, Expect, Key, MAX_ATTEMPTS, Merged, OfflineChange, Op, Record, Result, StateStore,
+    Write, contention_reason,
 };
 
 use crate::{
@@ -35,7 +35,11 @@ pub(crate) struct MergedRecord {
 ///
 /// # Errors
 /// `Unavailable` if the remote store is away, `Contention` if its records never pause to change.
-pub(crate) async fn merge_step(remote: &dyn StateStore, policies: &Policies, entry: &Entry) -> Result<Outcome> {
+pub(crate) async fn merge_step(
+    remote: &dyn StateStore,
+    policies: &Policies,
+    entry: &Entry,
+) -> Result<Outcome> {
     for _ in 0..MAX_ATTEMPTS {
         let found = read_records(remote, policies, entry).await?;
         if found.get(&receipt::key(&entry.id)).is_some_and(Option::is_some) {

@@ -155,7 +155,8 @@ impl Mirror {
         }
         match found {
             Some(Record { value, version }) => {
-                let expires = policies.expires_in(key, value).and_then(|left| Instant::now().checked_add(left));
+                let expires =
+                    policies.expires_in(key, value).and_then(|left| Instant::now().checked_add(left));
                 self.slots.insert(key, value.clone(), *version, expires);
             }
             None => self.forget(key, Some(flight.began)),

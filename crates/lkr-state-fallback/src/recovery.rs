@@ -23,7 +23,8 @@ const MIN_PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs until the store is dropped.
 pub(crate) async fn run(shared: Weak<Shared>) {
-    let Some((wake, config)) = shared.upgrade().map(|shared| (Arc::clone(&shared.wake), shared.config.clone()))
+    let Some((wake, config)) =
+        shared.upgrade().map(|shared| (Arc::clone(&shared.wake), shared.config.clone()))
     else {
         return;
     };

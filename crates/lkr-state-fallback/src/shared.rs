@@ -91,7 +91,8 @@ impl Shared {
         let expect = match write.expect {
             Expect::Version(shown) if self.policies.is_mirrored(&write.key) => {
                 let refused = || {
-                    let message = format!("{}: the version is from before the remote store returned", write.key);
+                    let message =
+                        format!("{}: the version is from before the remote store returned", write.key);
                     Error::new(ErrorKind::Conflict, "apply", message)
                 };
                 Expect::Version(version::remote(shown).ok_or_else(refused)?)

@@ -13,11 +13,13 @@ use lkr_state::{
 use tokio::task::JoinHandle;
 
 use crate::{
-    FallbackConfig, FallbackStatus, limits,
+    FallbackConfig, FallbackStatus,
     journal::Journal,
+    limits,
     mirror::{Flight, Known, Mirror},
-    receipt, recovery,
+    receipt,
     records::Policies,
+    recovery,
     shared::Shared,
 };
 
@@ -92,7 +94,8 @@ impl FallbackState {
         self.shared.refresh().await
     }
 
-    /// Ends the background task. Calls still work, but the remote store is not used again once it was away.
+    /// Ends the background task and closes the journal, so that another process can open it. Calls that come later fail
+    /// with `Unavailable` when they need the journal.
     pub async fn close(&self) {
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(task) = task {
@@ -100,6 +103,7 @@ impl FallbackState {
             // An aborted task always ends with an error.
             drop(task.await);
         }
+        self.shared.journal.lock().await.close();
     }
 
     /// A call that does not touch mirrored records. If it succeeds while the remote store is away, the remote store is
@@ -203,7 +207,8 @@ impl StateStore for FallbackState {
             match shared.remote.get_many(keys).await {
                 Ok(records) => {
                     let shown = keys.iter().zip(records);
-                    let shown = shown.map(|(key, record)| record.map(|record| shared.shown(key, record)).transpose());
+                    let shown =
+                        shown.map(|(key, record)| record.map(|record| shared.shown(key, record)).transpose());
                     let records = shown.collect::<Result<Vec<_>>>()?;
                     let mut mirror = shared.mirror.lock();
                     // If it left meanwhile, the records may have been changed without it since they were read.
@@ -248,7 +253,9 @@ impl StateStore for FallbackState {
                 continue;
             };
             let step = shared.remote_step(&writes, id.as_deref())?;
-            flight.changes(writes.iter().map(|write| &write.key).filter(|key| shared.policies.is_mirrored(key)));
+            flight.changes(
+                writes.iter().map(|write| &write.key).filter(|key| shared.policies.is_mirrored(key)),
+            );
             match shared.remote.apply(step).await {
                 Ok(()) => {
                     flight.end();

@@ -11,10 +11,13 @@ use crate::records::{AccountV1, decode, encode};
 ///   began would let sessions of either side through.
 pub(super) fn merge(change: &OfflineChange<'_>) -> Merged {
     let account = |value: Option<&[u8]>| value.map(decode::<AccountV1>).transpose();
-    let (Ok(base), Ok(ours), Ok(theirs)) = (account(change.base), account(change.ours), account(change.theirs))
+    let (Ok(base), Ok(ours), Ok(theirs)) =
+        (account(change.base), account(change.ours), account(change.theirs))
     else {
         // A record that this version cannot read is not overwritten, but it can be deleted.
-        return change.ours.map_or(Merged::Delete, |_| Merged::overruled(change.key, "the record is unreadable"));
+        return change
+            .ours
+            .map_or(Merged::Delete, |_| Merged::overruled(change.key, "the record is unreadable"));
     };
     let is_same = |other: &AccountV1| base.as_ref().is_some_and(|base| base.id == other.id);
     match (&base, ours, theirs) {

@@ -147,8 +147,7 @@ fn disable_on_either_side_wins() {
 #[test]
 fn password_that_was_set_last_wins_and_all_sessions_end() {
     let base = bob();
-    let (first, later) =
-        (with_password(&base, "first", SET_FIRST), with_password(&base, "later", SET_LATER));
+    let (first, later) = (with_password(&base, "first", SET_FIRST), with_password(&base, "later", SET_LATER));
     for (ours, theirs) in [(&first, &later), (&later, &first)] {
         let merged = merged(&base, ours, theirs);
         assert_eq!((merged.password.as_str(), merged.epoch), ("later", 5));
@@ -163,9 +162,8 @@ fn password_that_was_set_last_wins_and_all_sessions_end() {
 fn admin_who_lost_the_right_only_takes_rights_away() {
     let admin = AccountV1 { admin: true, ..bob() };
     let demoted_elsewhere = bob();
-    let changed = |ours: &AccountV1, theirs: &AccountV1| {
-        account_case(Some(&admin), Some(ours), Some(theirs), true)
-    };
+    let changed =
+        |ours: &AccountV1, theirs: &AccountV1| account_case(Some(&admin), Some(ours), Some(theirs), true);
     let reset = with_password(&admin, "planted", SET_LATER);
     match changed(&reset, &admin) {
         Merged::Put { value, .. } => {
@@ -215,7 +213,8 @@ fn session_is_stored_only_if_its_account_accepts_it() {
     let case = |account: Option<&AccountV1>, expires_at| {
         let ours = Some(encode(session(expires_at)).unwrap());
         assert_eq!(AuthMergePolicy.depends_on(&key, ours.as_ref().unwrap()), ["auth/account/bob"]);
-        Case { key: &key, base: None, ours, theirs: None, related: related(account), restricting: false }.merge()
+        Case { key: &key, base: None, ours, theirs: None, related: related(account), restricting: false }
+            .merge()
     };
     assert!(matches!(case(Some(&account), tomorrow), Merged::Put { .. }));
     assert_overruled(&case(Some(&account), OffsetDateTime::UNIX_EPOCH));
@@ -224,12 +223,21 @@ fn session_is_stored_only_if_its_account_accepts_it() {
     assert_overruled(&case(Some(&AccountV1 { epoch: 4, ..bob() }), tomorrow));
     assert_overruled(&case(Some(&AccountV1 { id: "2".to_owned(), ..bob() }), tomorrow));
     let theirs = Some(encode(session(tomorrow)).unwrap());
-    let revoked =
-        Case { key: &key, base: None, ours: None, theirs, related: related(Some(&account)), restricting: false };
+    let revoked = Case {
+        key: &key,
+        base: None,
+        ours: None,
+        theirs,
+        related: related(Some(&account)),
+        restricting: false,
+    };
     assert_eq!(revoked.merge(), Merged::Delete, "a revocation counts even if the session was not known");
     let left = AuthMergePolicy.expires_in(&key, &encode(session(tomorrow)).unwrap()).unwrap();
     assert!(left <= Duration::from_secs(24 * 60 * 60) && left > Duration::from_secs(23 * 60 * 60));
-    assert_eq!(AuthMergePolicy.expires_in(&key, &encode(session(OffsetDateTime::UNIX_EPOCH)).unwrap()), Some(Duration::ZERO));
+    assert_eq!(
+        AuthMergePolicy.expires_in(&key, &encode(session(OffsetDateTime::UNIX_EPOCH)).unwrap()),
+        Some(Duration::ZERO)
+    );
 }
 
 #[test]
@@ -264,7 +272,10 @@ fn key_and_its_listing_are_stored_only_if_the_account_accepts_keys() {
     let listed_key = listed_key("1", id);
     let listing = |stored: bool| {
         let ours = Some(encode(&listed).unwrap());
-        assert_eq!(AuthMergePolicy.depends_on(&listed_key, ours.as_ref().unwrap()), [key.clone()]);
+        assert_eq!(
+            AuthMergePolicy.depends_on(&listed_key, ours.as_ref().unwrap()),
+            std::slice::from_ref(&key)
+        );
         let related = BTreeMap::from([(key.clone(), stored.then(|| Bytes::from("{}")))]);
         Case { key: &listed_key, base: None, ours, theirs: None, related, restricting: false }.merge()
     };
@@ -285,8 +296,16 @@ fn failures_of_both_sides_count() {
         merged => panic!("{merged:?}"),
     }
     assert_eq!(case(failures(&[1]), None, failures(&[1])), Merged::Delete);
-    assert_eq!(case(failures(&[1]), None, failures(&[1, 2])), Merged::Keep, "a reset forgets no later failure");
-    assert_eq!(case(failures(&[1]), failures(&[1, 2]), failures(&[1, 2, 3])), Merged::Keep);
+    assert_eq!(
+        case(failures(&[1]), None, failures(&[1, 2])),
+        Merged::Keep,
+        "a reset forgets no later failure"
+    );
+    assert_eq!(case(failures(&[1]), failures(&[1]), failures(&[1, 2, 3])), Merged::Keep);
+    match case(None, failures(&[4]), failures(&[4])) {
+        Merged::Put { value, .. } => assert_eq!(decode::<FailuresV1>(&value).unwrap().at_ms, [4, 4]),
+        merged => panic!("{merged:?}"),
+    }
 }
 
 #[test]

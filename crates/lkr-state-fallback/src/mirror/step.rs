@@ -25,7 +25,8 @@ impl Mirror {
     pub(crate) fn plan(&mut self, writes: &[Write], policies: &Policies) -> Result<Vec<Change>> {
         let now = Instant::now();
         // All expectations come first, so that a refused step uses no versions.
-        let before = writes.iter().map(|write| self.before(write, policies, now)).collect::<Result<Vec<_>>>()?;
+        let before =
+            writes.iter().map(|write| self.before(write, policies, now)).collect::<Result<Vec<_>>>()?;
         Ok(writes.iter().zip(before).map(|(write, before)| self.change(write, before)).collect())
     }
 

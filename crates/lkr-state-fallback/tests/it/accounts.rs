@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use lkr_auth::{
-    AccountChange, Actor, AuditFilter, Auth, AuthOptions, ErrorKind, Login, LoginAttempt, NewAccount, Result, Role,
+    AccountChange, Actor, AuditFilter, Auth, AuthOptions, ErrorKind, Login, LoginAttempt, NewAccount, Result,
+    Role,
 };
 use lkr_state::StateStore;
 use lkr_state_fallback::FallbackState;
@@ -14,8 +15,7 @@ use crate::support::{Remote, kill, open};
 pub(crate) const PASSWORD: &str = "correct horse battery";
 const OTHER: &str = "another long password";
 const THIRD: &str = "a third long password";
-pub(crate) const OPERATOR: Actor<'static> =
-    Actor { actor: "operator", account_id: None, request_id: "r-1" };
+pub(crate) const OPERATOR: Actor<'static> = Actor { actor: "operator", account_id: None, request_id: "r-1" };
 
 pub(crate) fn auth_over(state: Arc<dyn StateStore>) -> Auth {
     let options = AuthOptions {
@@ -206,11 +206,8 @@ async fn later_password_wins_and_all_sessions_end_if_both_processes_changed_it()
         it.auth.account("ada").await.unwrap();
         let ours = async || it.auth.change_password("ada", PASSWORD, OTHER, OPERATOR).await.unwrap();
         let theirs = async || it.other.change_password("ada", PASSWORD, THIRD, OPERATOR).await.unwrap();
-        let (first, second) = if ours_is_later {
-            (theirs().await, ours().await)
-        } else {
-            (ours().await, theirs().await)
-        };
+        let (first, second) =
+            if ours_is_later { (theirs().await, ours().await) } else { (ours().await, theirs().await) };
         it.heal().await;
         it.refuse(&first.token).await;
         it.refuse(&second.token).await;
@@ -223,8 +220,7 @@ async fn later_password_wins_and_all_sessions_end_if_both_processes_changed_it()
 #[tokio::test]
 async fn account_whose_name_was_taken_meanwhile_is_dropped_with_its_session() {
     let it = Processes::start().await;
-    let attempt =
-        |username| LoginAttempt { username, password: PASSWORD, address: None, request_id: "r-3" };
+    let attempt = |username| LoginAttempt { username, password: PASSWORD, address: None, request_id: "r-3" };
     it.remote.off();
     let taken = it.auth.register(attempt("eve")).await.unwrap();
     let free = it.auth.register(attempt("fay")).await.unwrap();
@@ -243,7 +239,6 @@ async fn failed_logins_of_all_processes_count_after_the_outage() {
     for _ in 0..5 {
         assert_eq!(kind(login(&it.auth, "ada", OTHER).await), ErrorKind::Unauthenticated);
         assert_eq!(kind(login(&it.other, "ada", OTHER).await), ErrorKind::Unauthenticated);
-        tokio::time::sleep(Duration::from_millis(2)).await;
     }
     it.heal().await;
     assert!(matches!(kind(login(&it.other, "ada", PASSWORD).await), ErrorKind::RateLimited { .. }));
@@ -269,7 +264,9 @@ async fn audit_log_gets_the_changes_of_the_outage_and_cannot_be_read_during_it()
     assert_eq!(kind(listed), ErrorKind::Unavailable);
     it.heal().await;
     let listed = it.other.audit().list(&AuditFilter::default(), None, 10).await.unwrap();
-    assert!(listed.items.iter().any(|entry| entry.target == "ada" && entry.action.name() == "account.change"));
+    assert!(
+        listed.items.iter().any(|entry| entry.target == "ada" && entry.action.name() == "account.change")
+    );
 }
 
 #[tokio::test]
@@ -282,7 +279,10 @@ async fn admin_who_was_disabled_meanwhile_gave_no_rights() {
     let new =
         NewAccount { username: "mallory", password: OTHER, role: Role::Admin, must_change_password: false };
     it.auth.create_account(new, by).await.unwrap();
-    it.auth.change_account("ada", AccountChange { role: Some(Role::Admin), disabled: None }, by).await.unwrap();
+    it.auth
+        .change_account("ada", AccountChange { role: Some(Role::Admin), disabled: None }, by)
+        .await
+        .unwrap();
     it.auth.reset_password("admin", OTHER, by).await.unwrap();
     it.auth.change_account("bob", disabled(true), by).await.unwrap();
     it.other.change_account("eve", disabled(true), OPERATOR).await.unwrap();

@@ -23,7 +23,10 @@ async fn mirrored_records_are_read_and_written_during_an_outage_and_merged_after
     remote.off();
     assert_eq!(text(&*state, "m/a").await.unwrap(), "1");
     state.apply(vec![Write::delete("m/a", Expect::Any), Write::increment("m/n")]).await.unwrap();
-    state.apply(vec![Write::put("m/b", Expect::Any, "2"), Write::put("log/1", Expect::Absent, "b")]).await.unwrap();
+    state
+        .apply(vec![Write::put("m/b", Expect::Any, "2"), Write::put("log/1", Expect::Absent, "b")])
+        .await
+        .unwrap();
     state.apply(put("m/c", "2")).await.unwrap();
     assert_eq!(text(&*state, "m/a").await, None);
     assert_eq!(text(&*state, "m/b").await.unwrap(), "2");
@@ -194,7 +197,8 @@ async fn mirror_without_room_is_unavailable_for_what_it_does_not_have() {
         remote.store().apply(put(key, "1234567")).await.unwrap();
     }
     let config = FallbackConfig { max_mirror_bytes: 20, ..config(folder.path()) };
-    let state = FallbackState::open(Arc::clone(&remote) as _, vec![Arc::new(TestPolicy)], config).await.unwrap();
+    let state =
+        FallbackState::open(Arc::clone(&remote) as _, vec![Arc::new(TestPolicy)], config).await.unwrap();
     let status = state.status().await;
     assert!(!status.is_mirror_complete && status.mirror_bytes <= 20, "{status:?}");
     remote.off();
@@ -275,7 +279,8 @@ async fn background_task_returns_to_the_remote_store_and_refreshes_the_mirror() 
     let interval = Duration::from_millis(20);
     let config =
         FallbackConfig { refresh_interval: interval, probe_interval: interval, ..config(folder.path()) };
-    let state = FallbackState::open(Arc::clone(&remote) as _, vec![Arc::new(TestPolicy)], config).await.unwrap();
+    let state =
+        FallbackState::open(Arc::clone(&remote) as _, vec![Arc::new(TestPolicy)], config).await.unwrap();
     remote.off();
     state.apply(put("m/a", "1")).await.unwrap();
     remote.on();
@@ -310,9 +315,9 @@ async fn successful_call_ends_the_outage() {
 async fn remote_store_that_lost_its_records_gets_nothing_until_they_are_rebuilt() {
     let (remote, folder) = (Remote::new(), tempfile::tempdir().unwrap());
     remote.store().apply(put("m/root", "1")).await.unwrap();
-    let with_sentinel =
-        FallbackConfig { sentinel: Some("m/root".to_owned()), ..config(folder.path()) };
-    let open = || FallbackState::open(Arc::clone(&remote) as _, vec![Arc::new(TestPolicy)], with_sentinel.clone());
+    let with_sentinel = FallbackConfig { sentinel: Some("m/root".to_owned()), ..config(folder.path()) };
+    let open =
+        || FallbackState::open(Arc::clone(&remote) as _, vec![Arc::new(TestPolicy)], with_sentinel.clone());
     let state = open().await.unwrap();
     remote.off();
     state.apply(put("m/a", "1")).await.unwrap();
@@ -341,7 +346,8 @@ async fn remote_store_that_lost_its_records_gets_nothing_until_they_are_rebuilt(
 async fn sentinel_that_was_never_there_is_not_missed() {
     let (remote, folder) = (Remote::new(), tempfile::tempdir().unwrap());
     let config = FallbackConfig { sentinel: Some("m/root".to_owned()), ..config(folder.path()) };
-    let state = FallbackState::open(Arc::clone(&remote) as _, vec![Arc::new(TestPolicy)], config).await.unwrap();
+    let state =
+        FallbackState::open(Arc::clone(&remote) as _, vec![Arc::new(TestPolicy)], config).await.unwrap();
     remote.off();
     state.apply(put("m/root", "1")).await.unwrap();
     remote.on();

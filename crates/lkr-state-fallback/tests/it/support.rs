@@ -11,8 +11,8 @@ use std::{
 use async_trait::async_trait;
 use lkr_auth::AuthMergePolicy;
 use lkr_state::{
-    Error, ErrorKind, Key, MemoryState, MergePolicy, Merged, OfflineChange, Record, Result, ScanOrder, StateStore,
-    StateStoreExt, Write,
+    Error, ErrorKind, Key, MemoryState, MergePolicy, Merged, OfflineChange, Record, Result, ScanOrder,
+    StateStore, StateStoreExt, Write,
 };
 use lkr_state_fallback::{FallbackConfig, FallbackState};
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 pub(crate) struct Remote {
     store: Arc<dyn StateStore>,
     is_off: AtomicBool,
-    /// Whether steps are applied while it is off.
+    /// Whether steps are applied and not answered.
     applies_unanswered: AtomicBool,
     /// Whether steps are refused with `Unavailable` although reads are answered.
     refuses_steps: AtomicBool,
@@ -65,20 +65,18 @@ impl Remote {
         self.delays_steps.store(false, Ordering::SeqCst);
     }
 
-    /// Applies steps from now on without answering, and answers nothing else.
+    /// Applies steps from now on without answering. Reads are answered.
     pub(crate) fn lose_answers(&self) {
         self.applies_unanswered.store(true, Ordering::SeqCst);
-        self.off();
     }
 
     pub(crate) fn refuse_steps(&self) {
         self.refuses_steps.store(true, Ordering::SeqCst);
     }
 
-    /// Keeps steps from now on until [`deliver`](Self::deliver), and answers nothing.
+    /// Keeps steps from now on until [`deliver`](Self::deliver). Reads are answered.
     pub(crate) fn delay_steps(&self) {
         self.delays_steps.store(true, Ordering::SeqCst);
-        self.off();
     }
 
     /// Applies the delayed steps, and returns how many of them were applied.
@@ -117,11 +115,11 @@ impl StateStore for Remote {
         }
         if self.delays_steps.load(Ordering::SeqCst) {
             self.delayed.lock().unwrap().push(writes);
-            return self.check("apply");
+            return Err(Error::new(ErrorKind::Unavailable, "apply", "the answer is late"));
         }
         if self.applies_unanswered.load(Ordering::SeqCst) {
             self.store.apply(writes).await?;
-            return self.check("apply");
+            return Err(Error::new(ErrorKind::Unavailable, "apply", "the answer is lost"));
         }
         self.check("apply")?;
         self.store.apply(writes).await
