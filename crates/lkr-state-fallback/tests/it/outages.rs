@@ -296,6 +296,29 @@ async fn background_task_returns_to_the_remote_store_and_refreshes_the_mirror() 
     }
 }
 
+#[tokio::test]
+async fn overlapping_writes_are_read_again() {
+    let (state, remote, _folder) = fallback().await;
+    state.apply(put("m/a", "1")).await.unwrap();
+    remote.hold_answers();
+    let writer = std::sync::Arc::clone(&state);
+    let write = tokio::spawn(async move { writer.apply(put("m/a", "2")).await });
+    remote.wait_for_held(1).await;
+    // Another process writes later, and this process reads that before its own write is answered.
+    remote.store().apply(put("m/a", "3")).await.unwrap();
+    assert_eq!(text(&*state, "m/a").await.unwrap(), "3");
+    let reads = remote.reads();
+    remote.release_answers();
+    write.await.unwrap().unwrap();
+    while remote.reads() == reads {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    remote.off();
+    while text(&*state, "m/a").await.unwrap() != "3" {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
 /// A call that does not need the mirror notices that the remote store is back.
 #[tokio::test]
 async fn successful_call_ends_the_outage() {

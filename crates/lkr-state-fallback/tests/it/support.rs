@@ -16,6 +16,7 @@ use lkr_state::{
 };
 use lkr_state_fallback::{FallbackConfig, FallbackState};
 use tempfile::TempDir;
+use tokio::sync::watch;
 
 /// A remote store that can be switched off.
 pub(crate) struct Remote {
@@ -29,6 +30,9 @@ pub(crate) struct Remote {
     delayed: Mutex<Vec<Vec<Write>>>,
     delays_steps: AtomicBool,
     reads: AtomicU64,
+    /// Held answers of steps: whether new ones are held, and the count of those that wait.
+    holds_answers: watch::Sender<bool>,
+    held: AtomicU64,
 }
 
 impl Remote {
@@ -46,6 +50,8 @@ impl Remote {
             delayed: Mutex::default(),
             delays_steps: AtomicBool::default(),
             reads: AtomicU64::default(),
+            holds_answers: watch::Sender::new(false),
+            held: AtomicU64::default(),
         })
     }
 
@@ -93,6 +99,22 @@ impl Remote {
         self.reads.load(Ordering::SeqCst)
     }
 
+    /// Applies steps from now on and answers them at [`release_answers`](Self::release_answers).
+    pub(crate) fn hold_answers(&self) {
+        self.holds_answers.send_replace(true);
+    }
+
+    pub(crate) fn release_answers(&self) {
+        self.holds_answers.send_replace(false);
+    }
+
+    /// Waits until the answers of so many steps are held.
+    pub(crate) async fn wait_for_held(&self, count: u64) {
+        while self.held.load(Ordering::SeqCst) < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     fn check(&self, operation: &'static str) -> Result<()> {
         match self.is_off.load(Ordering::SeqCst) {
             true => Err(Error::new(ErrorKind::Unavailable, operation, "switched off")),
@@ -122,7 +144,13 @@ impl StateStore for Remote {
             return Err(Error::new(ErrorKind::Unavailable, "apply", "the answer is lost"));
         }
         self.check("apply")?;
-        self.store.apply(writes).await
+        self.store.apply(writes).await?;
+        let mut holds = self.holds_answers.subscribe();
+        if *holds.borrow_and_update() {
+            self.held.fetch_add(1, Ordering::SeqCst);
+            holds.wait_for(|holds| !holds).await.unwrap();
+        }
+        Ok(())
     }
 
     async fn scan(
