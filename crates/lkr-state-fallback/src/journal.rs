@@ -81,7 +81,8 @@ impl Journal {
         if self.bytes + frame.len() as u64 > MAX_BYTES {
             return Err(Error::new(ErrorKind::Unavailable, "append to journal", "the journal is full"));
         }
-        self.write(&frame).map_err(|error| Error::new(ErrorKind::Unavailable, "append to journal", error))?;
+        self.write(&frame, File::sync_data)
+            .map_err(|error| Error::new(ErrorKind::Unavailable, "append to journal", error))?;
         self.push(entry);
         Ok(())
     }
@@ -103,10 +104,11 @@ impl Journal {
                 }
             }
         }
+        // The note needs no sync, because the receipt is enough.
         let noted = match self.entries.is_empty() {
             _ if self.is_closed => Ok(()),
             true => clear(&mut self.file).map(|()| self.bytes = HEADER.len() as u64),
-            false => self.write(&frame(&Line::encode_merged(&entry.id))),
+            false => self.write(&frame(&Line::encode_merged(&entry.id)), |_| Ok(())),
         };
         if let Err(error) = noted {
             tracing::warn!(%error, "the journal could not be shortened; its steps will be compared again");
@@ -147,12 +149,12 @@ impl Journal {
     }
 
     /// Writes a frame after the last good one, so that a frame that failed is overwritten.
-    fn write(&mut self, frame: &[u8]) -> io::Result<()> {
+    fn write(&mut self, frame: &[u8], sync: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
         let written = self
             .file
             .seek(SeekFrom::Start(self.bytes))
             .and_then(|_| self.file.write_all(frame))
-            .and_then(|()| self.file.sync_data());
+            .and_then(|()| sync(&self.file));
         match written {
             Ok(()) => self.bytes += frame.len() as u64,
             // The step is refused, so a later start must not find it. If this fails too, the next frame overwrites it.

@@ -29,9 +29,12 @@ pub(crate) struct Remote {
     /// Steps that arrive when the test says so.
     delayed: Mutex<Vec<Vec<Write>>>,
     delays_steps: AtomicBool,
+    /// How many steps are applied before further ones are refused.
+    steps_left: AtomicU64,
     reads: AtomicU64,
-    /// Held answers of steps: whether new ones are held, and the count of those that wait.
+    /// Held answers: whether new ones of steps or of reads are held, and the count of those that wait.
     holds_answers: watch::Sender<bool>,
+    holds_reads: watch::Sender<bool>,
     held: AtomicU64,
 }
 
@@ -51,6 +54,8 @@ impl Remote {
             delays_steps: AtomicBool::default(),
             reads: AtomicU64::default(),
             holds_answers: watch::Sender::new(false),
+            holds_reads: watch::Sender::new(false),
+            steps_left: AtomicU64::new(u64::MAX),
             held: AtomicU64::default(),
         })
     }
@@ -66,6 +71,7 @@ impl Remote {
 
     pub(crate) fn on(&self) {
         self.is_off.store(false, Ordering::SeqCst);
+        self.steps_left.store(u64::MAX, Ordering::SeqCst);
         self.applies_unanswered.store(false, Ordering::SeqCst);
         self.refuses_steps.store(false, Ordering::SeqCst);
         self.delays_steps.store(false, Ordering::SeqCst);
@@ -74,6 +80,11 @@ impl Remote {
     /// Applies steps from now on without answering. Reads are answered.
     pub(crate) fn lose_answers(&self) {
         self.applies_unanswered.store(true, Ordering::SeqCst);
+    }
+
+    /// Refuses steps after so many, and answers reads.
+    pub(crate) fn refuse_steps_after(&self, count: u64) {
+        self.steps_left.store(count, Ordering::SeqCst);
     }
 
     pub(crate) fn refuse_steps(&self) {
@@ -104,11 +115,26 @@ impl Remote {
         self.holds_answers.send_replace(true);
     }
 
-    pub(crate) fn release_answers(&self) {
-        self.holds_answers.send_replace(false);
+    /// Holds the answers of reads from now on.
+    pub(crate) fn hold_reads(&self) {
+        self.holds_reads.send_replace(true);
     }
 
-    /// Waits until the answers of so many steps are held.
+    pub(crate) fn release_answers(&self) {
+        self.holds_answers.send_replace(false);
+        self.holds_reads.send_replace(false);
+    }
+
+    /// Waits if answers are held.
+    async fn hold(&self, holds: &watch::Sender<bool>) {
+        let mut holds = holds.subscribe();
+        if *holds.borrow_and_update() {
+            self.held.fetch_add(1, Ordering::SeqCst);
+            holds.wait_for(|holds| !holds).await.unwrap();
+        }
+    }
+
+    /// Waits until so many answers are held.
     pub(crate) async fn wait_for_held(&self, count: u64) {
         while self.held.load(Ordering::SeqCst) < count {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -128,11 +154,15 @@ impl StateStore for Remote {
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
         self.check("get_many")?;
         self.reads.fetch_add(1, Ordering::SeqCst);
-        self.store.get_many(keys).await
+        let records = self.store.get_many(keys).await;
+        self.hold(&self.holds_reads).await;
+        records
     }
 
     async fn apply(&self, writes: Vec<Write>) -> Result<()> {
-        if self.refuses_steps.load(Ordering::SeqCst) {
+        let is_left = |left: u64| left.checked_sub(1);
+        let has_left = self.steps_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, is_left).is_ok();
+        if self.refuses_steps.load(Ordering::SeqCst) || !has_left {
             return Err(Error::new(ErrorKind::Unavailable, "apply", "out of memory"));
         }
         if self.delays_steps.load(Ordering::SeqCst) {
@@ -145,11 +175,7 @@ impl StateStore for Remote {
         }
         self.check("apply")?;
         self.store.apply(writes).await?;
-        let mut holds = self.holds_answers.subscribe();
-        if *holds.borrow_and_update() {
-            self.held.fetch_add(1, Ordering::SeqCst);
-            holds.wait_for(|holds| !holds).await.unwrap();
-        }
+        self.hold(&self.holds_answers).await;
         Ok(())
     }
 
