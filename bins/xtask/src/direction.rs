@@ -62,6 +62,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-settings", &["lkr-domain", "lkr-sealing", "lkr-state"]),
     ("lkr-spaces", &["lkr-domain", "lkr-state"]),
     ("lkr-state", &["lkr-domain"]),
+    ("lkr-state-fallback", &["lkr-domain", "lkr-state"]),
     ("lkr-state-redis", &["lkr-domain", "lkr-state"]),
     ("lkr-store-lmdb", &["lkr-domain", "lkr-state", "lkr-vectors"]),
     ("lkr-sync", &["lkr-domain"]),

@@ -94,7 +94,8 @@ impl FallbackState {
         self.shared.refresh().await
     }
 
-    /// Ends the background task. Calls still work, but the remote store is not used again once it was away.
+    /// Ends the background task and closes the journal, so that another process can open it. Calls that come later fail
+    /// with `Unavailable` when they need the journal.
     pub async fn close(&self) {
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(task) = task {
@@ -102,6 +103,7 @@ impl FallbackState {
             // An aborted task always ends with an error.
             drop(task.await);
         }
+        self.shared.journal.lock().await.close();
     }
 
     /// A call that does not touch mirrored records. If it succeeds while the remote store is away, the remote store is
