@@ -121,7 +121,10 @@ mod tests {
         fail();
         let refused = breaker.acquire().unwrap_err();
         assert_eq!(refused.delivery, Delivery::NotSent);
-        assert!(refused.message.contains("3 consecutive failures") && refused.message.contains("connection refused"));
+        assert!(
+            refused.message.contains("3 consecutive failures")
+                && refused.message.contains("connection refused")
+        );
 
         advance(INTERVAL).await;
         fail();

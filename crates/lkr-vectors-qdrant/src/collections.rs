@@ -14,7 +14,7 @@ use qdrant_client::qdrant::{
 };
 
 use crate::{
-    Quantization, QdrantOptions,
+    QdrantOptions, Quantization,
     error::{Failure, InternalResult},
     indexes::{self, FieldIndex},
     metadata,
@@ -78,7 +78,8 @@ impl Shared {
         }
         let info = self.info(&self.names.full(name)).await?;
         let info = info.ok_or_else(|| Failure::internal(format!("collection {name} was not created")))?;
-        let missing = indexes::permanent().into_iter().filter(|index| !info.payload_schema.contains_key(index.field()));
+        let missing =
+            indexes::permanent().into_iter().filter(|index| !info.payload_schema.contains_key(index.field()));
         let missing: Vec<FieldIndex> = missing.collect();
         if self.spec_of(info).as_ref() != Some(spec) {
             return Err(Failure::conflict(format!("collection {name} exists with another specification")));
@@ -107,7 +108,8 @@ impl Shared {
         if targets.is_empty() {
             return Ok(());
         }
-        let actions: Vec<AliasOperations> = targets.iter().map(|(alias, target)| self.pointing(alias, target)).collect();
+        let actions: Vec<AliasOperations> =
+            targets.iter().map(|(alias, target)| self.pointing(alias, target)).collect();
         let timeout = Some(self.write_timeout_seconds());
         let change = ChangeAliases { actions, timeout };
         let ask = || async { self.connection.collections().update_aliases(change.clone()).await };
@@ -137,7 +139,11 @@ impl Shared {
     }
 
     /// Adds indexes that filters would use, in the background. Filters are exact without them, and slower.
-    pub(crate) fn add_indexes(self: &std::sync::Arc<Self>, collection: &Collection, indexes: Vec<FieldIndex>) {
+    pub(crate) fn add_indexes(
+        self: &std::sync::Arc<Self>,
+        collection: &Collection,
+        indexes: Vec<FieldIndex>,
+    ) {
         for index in indexes {
             if !self.note_index(collection, &index) {
                 continue;
@@ -200,7 +206,10 @@ fn creation(spec: &CollectionSpec, names: &Names, options: &QdrantOptions) -> Cr
         write_consistency_factor: Some(options.write_consistency_factor.get()),
         vectors_config: Some(VectorsConfig { config: Some(vectors_config::Config::ParamsMap(dense)) }),
         sparse_vectors_config: Some(SparseVectorConfig { map: HashMap::from([(SPARSE.to_owned(), sparse)]) }),
-        hnsw_config: Some(HnswConfigDiff { full_scan_threshold: Some(scanned_kib), ..HnswConfigDiff::default() }),
+        hnsw_config: Some(HnswConfigDiff {
+            full_scan_threshold: Some(scanned_kib),
+            ..HnswConfigDiff::default()
+        }),
         optimizers_config: Some(OptimizersConfigDiff {
             indexing_threshold: Some(scanned_kib),
             ..OptimizersConfigDiff::default()

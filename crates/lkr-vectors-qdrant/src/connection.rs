@@ -28,7 +28,7 @@ const API_KEY: &str = "api-key";
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
 /// The longest time that a check of health takes.
-const HEALTH_TIMEOUT: Duration = Duration::from_secs(1);
+const HEALTH_TIMEOUT: Duration = Duration::from_millis(900);
 
 /// The first release with statistics of a part of the collection, and with matching by prefix.
 const MIN_VERSION: (u64, u64) = (1, 19);
@@ -71,9 +71,7 @@ impl Connection {
 
     /// Whether the server answers, and is of a supported version.
     pub(crate) async fn check_health(&self) -> InternalResult<()> {
-        let ask = || async {
-            QdrantClient::new(self.service()).health_check(HealthCheckRequest {}).await
-        };
+        let ask = || async { QdrantClient::new(self.service()).health_check(HealthCheckRequest {}).await };
         let reply = self.ask(HEALTH_TIMEOUT, ask).await?;
         if is_supported(&reply.version) {
             return Ok(());
@@ -141,9 +139,7 @@ fn endpoint(options: &QdrantOptions) -> InternalResult<Endpoint> {
         .keep_alive_while_idle(true);
     match endpoint.uri().scheme_str() {
         Some("http") => Ok(endpoint),
-        Some("https") => {
-            endpoint.tls_config(ClientTlsConfig::new().with_native_roots()).map_err(invalid)
-        }
+        Some("https") => endpoint.tls_config(ClientTlsConfig::new().with_native_roots()).map_err(invalid),
         _ => {
             let url = without_credentials(&options.url);
             Err(Failure::invalid(format!("{url} must begin with http:// or https://")))
@@ -153,7 +149,8 @@ fn endpoint(options: &QdrantOptions) -> InternalResult<Endpoint> {
 
 /// Whether a version such as `1.19.2` or `1.20.0-dev` is late enough.
 fn is_supported(version: &str) -> bool {
-    let mut numbers = version.trim_start_matches('v').split(['.', '-']).map_while(|part| part.parse::<u64>().ok());
+    let mut numbers =
+        version.trim_start_matches('v').split(['.', '-']).map_while(|part| part.parse::<u64>().ok());
     let Some(major) = numbers.next() else { return false };
     (major, numbers.next().unwrap_or(0)) >= MIN_VERSION
 }

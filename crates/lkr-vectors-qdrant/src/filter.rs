@@ -59,7 +59,9 @@ fn of_condition(condition: &Condition, fields: &mut Vec<FieldIndex>) -> Meaning 
             let has_id = ids.iter().copied().map(point::encode_id).collect();
             Meaning::If(ConditionOneOf::HasId(HasIdCondition { has_id }))
         }
-        Condition::Docs(docs) => any_keyword(point::DOC_ID, docs.iter().map(|doc| point::uuid(doc.as_bytes()))),
+        Condition::Docs(docs) => {
+            any_keyword(point::DOC_ID, docs.iter().map(|doc| point::uuid(doc.as_bytes())))
+        }
         Condition::Revision(doc, revision) => all_of([
             any_keyword(point::DOC_ID, [point::uuid(doc.as_bytes())]),
             matches(point::REVISION, MatchValue::Integer(revision.cast_signed())),

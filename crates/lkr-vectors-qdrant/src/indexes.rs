@@ -55,7 +55,11 @@ impl FieldIndex {
     pub(crate) fn params(&self) -> Option<PayloadIndexParams> {
         let integer = |lookup, range| {
             let (lookup, range) = (Some(lookup), Some(range));
-            IndexParams::IntegerIndexParams(IntegerIndexParams { lookup, range, ..IntegerIndexParams::default() })
+            IndexParams::IntegerIndexParams(IntegerIndexParams {
+                lookup,
+                range,
+                ..IntegerIndexParams::default()
+            })
         };
         let params = match self {
             Self::Uuid(_) | Self::Number(_) => return None,

@@ -21,5 +21,5 @@ mod value;
 mod value_filter;
 mod write;
 
-pub use options::{Quantization, QdrantOptions, ReadConsistency};
+pub use options::{QdrantOptions, Quantization, ReadConsistency};
 pub use store::QdrantVectors;

@@ -98,7 +98,8 @@ impl Shared {
         };
         let ask = || async { self.connection.points().scroll(scroll.clone()).await };
         let reply = self.connection.read(ask).await?;
-        let points = reply.result.into_iter().map(|point| point::decode(point, with)).collect::<Result<_, _>>()?;
+        let points =
+            reply.result.into_iter().map(|point| point::decode(point, with)).collect::<Result<_, _>>()?;
         let next = reply.next_page_offset.map(|id| point::decode_id(Some(&id))).transpose()?;
         Ok((points, next))
     }

@@ -67,7 +67,9 @@ impl Shared {
         let scope = in_scope(&query.scope);
         let translated = filter::translate(&query.filter, scope.clone());
         self.add_indexes(&spec.collection, translated.fields);
-        let (Some(filter), Some(corpus)) = (translated.filter, filter::into_filter(scope)) else { return Ok(None) };
+        let (Some(filter), Some(corpus)) = (translated.filter, filter::into_filter(scope)) else {
+            return Ok(None);
+        };
         if query.limit == 0 || matches!(&query.vector, QueryVector::Sparse(vector) if vector.is_empty()) {
             return Ok(None);
         }
@@ -80,14 +82,21 @@ impl Shared {
         Ok((limit > 0).then_some(Asked { at, query, request, limit, hits: Vec::new() }))
     }
 
-    fn request(&self, query: &Query, limit: usize, filter: qdrant::Filter, corpus: qdrant::Filter) -> QueryPoints {
+    fn request(
+        &self,
+        query: &Query,
+        limit: usize,
+        filter: qdrant::Filter,
+        corpus: qdrant::Filter,
+    ) -> QueryPoints {
         let (variant, using, params) = match &query.vector {
             QueryVector::Dense(vector) => {
                 let vector = DenseVector { data: vector.clone() };
                 (vector_input::Variant::Dense(vector), DENSE, self.dense_params(limit))
             }
             QueryVector::Sparse(vector) => {
-                let params = SearchParams { idf: Some(IdfParams { corpus: Some(corpus) }), ..SearchParams::default() };
+                let params =
+                    SearchParams { idf: Some(IdfParams { corpus: Some(corpus) }), ..SearchParams::default() };
                 (vector_input::Variant::Sparse(point::encode_sparse(vector)), SPARSE, params)
             }
         };
@@ -170,6 +179,8 @@ impl Asked<'_> {
 fn in_scope(scope: &Scope) -> Meaning {
     match scope {
         Scope::All => Meaning::All,
-        Scope::Spaces(spaces) => filter::any_token(spaces.iter().map(|space| token::text(SPACE_TAG, space.as_str()))),
+        Scope::Spaces(spaces) => {
+            filter::any_token(spaces.iter().map(|space| token::text(SPACE_TAG, space.as_str())))
+        }
     }
 }

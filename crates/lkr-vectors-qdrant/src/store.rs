@@ -60,7 +60,10 @@ impl QdrantVectors {
 }
 
 /// Waits until a snapshot that is being written has read the collection, because it is about to be dropped.
-async fn stop_writes_after_copying(shared: &Shared, collection: &Collection) -> tokio::sync::OwnedRwLockWriteGuard<()> {
+async fn stop_writes_after_copying(
+    shared: &Shared,
+    collection: &Collection,
+) -> tokio::sync::OwnedRwLockWriteGuard<()> {
     loop {
         let writes = shared.stop_writes().await;
         let Some(copying) = shared.copying() else { return writes };
@@ -101,7 +104,11 @@ impl VectorStore for QdrantVectors {
     }
 
     async fn drop_collection(&self, collection: &Collection) -> Result<()> {
-        let found = self.shared.describe(collection).await.map_err(|failure| failure.in_operation("drop_collection"))?;
+        let found = self
+            .shared
+            .describe(collection)
+            .await
+            .map_err(|failure| failure.in_operation("drop_collection"))?;
         let Some(CollectionSpec { collection, .. }) = found else { return Ok(()) };
         let writes = stop_writes_after_copying(&self.shared, &collection).await;
         self.run("drop_collection", |shared| async move {

@@ -62,10 +62,8 @@ fn field_name(key: &str) -> String {
 fn encode_tag(key: &str, text: &str) -> (String, Value) {
     let name = field_name(key);
     let chunks = chunks(text).map(value::double);
-    let mut fields = Fields::from([
-        (TEXT.to_owned(), value::text(text)),
-        (CHUNKS.to_owned(), value::list(chunks)),
-    ]);
+    let mut fields =
+        Fields::from([(TEXT.to_owned(), value::text(text)), (CHUNKS.to_owned(), value::list(chunks))]);
     if !name.starts_with("k_") {
         fields.insert(KEY.to_owned(), value::text(key));
     }

@@ -45,7 +45,9 @@ fn in_operand_range(key: &str, range: &OperandRange, fields: &mut Vec<FieldIndex
     // Ends of two types select nothing, because no value is compared by both: a value is a number or an instant, and a
     // range of texts has texts at both ends.
     match range {
-        OperandRange::Between(a, b) if std::mem::discriminant(&a.operand) != std::mem::discriminant(&b.operand) => {
+        OperandRange::Between(a, b)
+            if std::mem::discriminant(&a.operand) != std::mem::discriminant(&b.operand) =>
+        {
             Meaning::Nothing
         }
         _ => all_of(lower.into_iter().chain(upper)),
@@ -92,10 +94,8 @@ fn beyond(key: &str, end: &RangeEnd, side: Side, fields: &mut Vec<FieldIndex>) -
 fn beyond_instant(key: &str, at: Instant, is_included: bool, side: Side) -> Meaning {
     let (seconds, nanos) = tag_fields::instant_parts(at);
     let path = |part| tag_fields::path(key, part);
-    let in_second = [
-        equals(path(SECONDS), seconds as f64),
-        in_range(path(NANOS), side.of(nanos as f64, is_included)),
-    ];
+    let in_second =
+        [equals(path(SECONDS), seconds as f64), in_range(path(NANOS), side.of(nanos as f64, is_included))];
     any_of([in_range(path(SECONDS), side.of(seconds as f64, false)), all_of(in_second)])
 }
 

@@ -31,7 +31,11 @@ pub(crate) const fn strong() -> Option<WriteOrdering> {
 
 impl Shared {
     /// Stores points that are valid, in as few requests as their size allows.
-    pub(crate) async fn upsert(&self, collection: &Collection, points: Vec<PointStruct>) -> InternalResult<()> {
+    pub(crate) async fn upsert(
+        &self,
+        collection: &Collection,
+        points: Vec<PointStruct>,
+    ) -> InternalResult<()> {
         for points in split(points, self.options.max_request_bytes) {
             let upsert = UpsertPoints {
                 collection_name: self.names.full(collection),
@@ -67,7 +71,12 @@ impl Shared {
     }
 
     /// Replaces the tags of the points that match. The caller holds the writes, so that the number is exact.
-    pub(crate) async fn set_tags(&self, collection: &Collection, filter: &Filter, tags: &Tags) -> InternalResult<u64> {
+    pub(crate) async fn set_tags(
+        &self,
+        collection: &Collection,
+        filter: &Filter,
+        tags: &Tags,
+    ) -> InternalResult<u64> {
         let Some(filter) = filter::translate(filter, Meaning::All).filter else { return Ok(0) };
         let count = self.count(collection, filter.clone()).await?;
         if count == 0 {
@@ -98,7 +107,10 @@ impl Shared {
         };
         let ask = || async { self.connection.points().count(count.clone()).await };
         let reply = self.connection.read(ask).await?;
-        reply.result.map(|result| result.count).ok_or_else(|| Failure::internal("Qdrant answered without a count"))
+        reply
+            .result
+            .map(|result| result.count)
+            .ok_or_else(|| Failure::internal("Qdrant answered without a count"))
     }
 
     pub(crate) async fn write_points<F>(&self, ask: impl Fn() -> F) -> InternalResult<()>
@@ -125,7 +137,10 @@ impl Shared {
         loop {
             let failure = match connection.attempt(connection.write_timeout, ask()).await {
                 Ok(reply) if is_applied(&reply) => return Ok(reply),
-                Ok(_) => Failure::unavailable(Delivery::TimedOut, "Qdrant accepted a write and did not apply it in time"),
+                Ok(_) => Failure::unavailable(
+                    Delivery::TimedOut,
+                    "Qdrant accepted a write and did not apply it in time",
+                ),
                 Err(failure) if failure.kind == ErrorKind::Unavailable => failure,
                 Err(failure) => return Err(failure),
             };
@@ -133,7 +148,10 @@ impl Shared {
             if !is_unknown || start.elapsed() + delay >= connection.write_retry_for {
                 return Err(failure);
             }
-            tracing::debug!(reason = failure.message, "a write is sent again, because its outcome is unknown");
+            tracing::debug!(
+                reason = failure.message,
+                "a write is sent again, because its outcome is unknown"
+            );
             sleep(delay).await;
             delay = (2 * delay).min(MAX_DELAY);
         }

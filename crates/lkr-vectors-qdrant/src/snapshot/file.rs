@@ -93,7 +93,8 @@ impl PointsFile {
         let mut bytes = Vec::new();
         for point in points {
             let record = point.encode_to_vec();
-            let length = u32::try_from(record.len()).map_err(|_| Failure::internal("a point is larger than 4 GiB"))?;
+            let length =
+                u32::try_from(record.len()).map_err(|_| Failure::internal("a point is larger than 4 GiB"))?;
             bytes.extend_from_slice(&length.to_le_bytes());
             bytes.extend_from_slice(&crc32c::crc32c(&record).to_le_bytes());
             bytes.extend_from_slice(&record);
@@ -155,7 +156,9 @@ impl PointsReader {
     fn read_number(&mut self) -> InternalResult<u32> {
         let mut bytes = [0; 4];
         match self.file.read_exact(&mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(self.damaged("the file is cut off")),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(self.damaged("the file is cut off"))
+            }
             result => Ok(result.map(|()| u32::from_le_bytes(bytes))?),
         }
     }

@@ -49,7 +49,8 @@ pub(crate) enum Changed<'w> {
 
 impl Copying {
     pub(super) fn new(files: Vec<(Collection, PointsFile)>) -> Self {
-        let start = |file| CollectionCopy { position: Position::Start, changed: HashSet::new(), file, failure: None };
+        let start =
+            |file| CollectionCopy { position: Position::Start, changed: HashSet::new(), file, failure: None };
         let collections = files.into_iter().map(|(name, file)| (name, Mutex::new(start(file)))).collect();
         Self { collections, complete: watch::Sender::new(0) }
     }
@@ -68,7 +69,8 @@ impl Copying {
         };
         let all = qdrant::Filter::default();
         let (points, next) = shared.scroll_once(collection, &all, from, PAGE, WITH).await?;
-        let unchanged: Vec<Point> = points.into_iter().filter(|point| !copy.changed.contains(&point.id)).collect();
+        let unchanged: Vec<Point> =
+            points.into_iter().filter(|point| !copy.changed.contains(&point.id)).collect();
         copy.file.append(&write::encode(&unchanged)).await?;
         copy.position = next.map_or(Position::End, Position::Before);
         if next.is_none() {
@@ -109,11 +111,17 @@ impl Copying {
 }
 
 impl CollectionCopy {
-    async fn preserve(&mut self, shared: &Shared, collection: &Collection, changed: Changed<'_>) -> InternalResult<()> {
+    async fn preserve(
+        &mut self,
+        shared: &Shared,
+        collection: &Collection,
+        changed: Changed<'_>,
+    ) -> InternalResult<()> {
         match changed {
             Changed::Ids(ids) => {
                 let ids: Vec<PointId> = ids.into_iter().filter(|id| self.is_ahead(*id)).collect();
-                let old: Vec<Point> = shared.get(collection, &ids, WITH).await?.into_iter().flatten().collect();
+                let old: Vec<Point> =
+                    shared.get(collection, &ids, WITH).await?.into_iter().flatten().collect();
                 // Points that are new must not be copied either.
                 self.changed.extend(ids);
                 self.file.append(&write::encode(&old)).await
@@ -126,8 +134,10 @@ impl CollectionCopy {
                     Position::End => return Ok(()),
                 };
                 loop {
-                    let (points, following) = shared.scroll_once(collection, &filter, next, PAGE, WITH).await?;
-                    let old: Vec<Point> = points.into_iter().filter(|point| self.is_ahead(point.id)).collect();
+                    let (points, following) =
+                        shared.scroll_once(collection, &filter, next, PAGE, WITH).await?;
+                    let old: Vec<Point> =
+                        points.into_iter().filter(|point| self.is_ahead(point.id)).collect();
                     self.changed.extend(old.iter().map(|point| point.id));
                     self.file.append(&write::encode(&old)).await?;
                     next = following;

@@ -18,7 +18,10 @@ impl Shared {
         let manifest = Manifest::read(folder).await?;
         let _writes = self.stop_writes().await;
         if let Some(existing) = self.list_collections().await?.first() {
-            let message = format!("a snapshot is restored into an empty store; collection {} exists", existing.collection);
+            let message = format!(
+                "a snapshot is restored into an empty store; collection {} exists",
+                existing.collection
+            );
             return Err(Failure::conflict(message));
         }
         let result = self.restore_all(folder, &manifest).await;
@@ -41,7 +44,12 @@ impl Shared {
         self.switch(&manifest.aliases).await
     }
 
-    async fn restore_points(&self, spec: &CollectionSpec, mut reader: PointsReader, expected: u64) -> InternalResult<()> {
+    async fn restore_points(
+        &self,
+        spec: &CollectionSpec,
+        mut reader: PointsReader,
+        expected: u64,
+    ) -> InternalResult<()> {
         let max_bytes = self.options.max_request_bytes;
         loop {
             let read = tokio::task::spawn_blocking(move || {

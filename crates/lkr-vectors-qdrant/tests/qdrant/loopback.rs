@@ -1,5 +1,6 @@
 //! A server in this process that speaks Qdrant's protocol. It decodes the real messages and interprets them on points of
 //! its own: filters on the payloads as they were sent, scores on the vectors as they were sent.
+#![expect(clippy::needless_pass_by_value, reason = "all calls get their requests in the same way")]
 
 mod collections;
 mod filter;
@@ -18,7 +19,10 @@ use qdrant_client::qdrant::{
     points_server::PointsServer,
     qdrant_server::{Qdrant, QdrantServer},
 };
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    runtime::{Builder, Runtime},
+};
 use tonic::{
     Request, Response, Status,
     transport::{Server, server::TcpIncoming},
@@ -29,7 +33,8 @@ use tonic::{
 pub(crate) struct Loopback {
     pub(crate) data: Data,
     pub(crate) address: SocketAddr,
-    serving: JoinHandle<()>,
+    /// Of its own, so that stopping it ends all connections.
+    runtime: Option<Runtime>,
 }
 
 /// What the server stores, shared with the test.
@@ -80,16 +85,22 @@ impl Loopback {
     }
 
     pub(crate) async fn start_with(data: Data, address: SocketAddr) -> Self {
-        let listener = TcpListener::bind(address).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (points, collections) = (PointsServer::new(data.clone()), CollectionsServer::new(data.clone()));
-        let server = Server::builder()
-            .add_service(points.max_decoding_message_size(usize::MAX))
-            .add_service(collections)
-            .add_service(QdrantServer::new(data.clone()));
-        let serving = server.serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
-        let serving = tokio::spawn(async move { serving.await.unwrap() });
-        Self { data, address, serving }
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let served = data.clone();
+        let serving = runtime.spawn(async move {
+            let listener = TcpListener::bind(address).await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let points = PointsServer::new(served.clone()).max_decoding_message_size(usize::MAX);
+            let server = Server::builder()
+                .add_service(points)
+                .add_service(CollectionsServer::new(served.clone()))
+                .add_service(QdrantServer::new(served));
+            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+            tokio::spawn(async move { server.serve_with_incoming(incoming).await.unwrap() });
+            address
+        });
+        let address = serving.await.unwrap();
+        Self { data, address, runtime: Some(runtime) }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -97,16 +108,19 @@ impl Loopback {
     }
 
     /// Stops the server with all of its connections.
-    pub(crate) async fn stop(mut self) -> (Data, SocketAddr) {
-        self.serving.abort();
-        let _cancelled = (&mut self.serving).await;
-        (self.data.clone(), self.address)
+    pub(crate) async fn stop(self) -> (Data, SocketAddr) {
+        let (data, address) = (self.data.clone(), self.address);
+        drop(self);
+        while TcpStream::connect(address).await.is_ok() {}
+        (data, address)
     }
 }
 
 impl Drop for Loopback {
     fn drop(&mut self) {
-        self.serving.abort();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

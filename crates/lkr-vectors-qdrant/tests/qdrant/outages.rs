@@ -131,6 +131,31 @@ async fn restart_between_two_calls_is_not_noticed() {
     assert_eq!(count(&store).await, 21);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_that_stops_answering_is_unavailable_and_is_noticed_when_it_answers_again() {
+    let server = Loopback::start().await;
+    let proxy = Proxy::start(&server.url()).await;
+    let mut options = options(&proxy.url());
+    options.read_timeout = Duration::from_millis(300);
+    let store = QdrantVectors::open(options).await.unwrap();
+    let name = create(&store).await;
+    assert_eq!(count(&store).await, 0);
+    proxy.hold_answers();
+    let start = Instant::now();
+    let error = store.health().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(start.elapsed() < Duration::from_millis(1_500), "{:?}", start.elapsed());
+    for _ in 0..3 {
+        let error = store.get(&name, &[id(1)], Include::Payload).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+    let error = store.get(&name, &[id(1)], Include::Payload).await.unwrap_err();
+    assert!(error.reason().contains("consecutive failures"), "{error}");
+    proxy.cut().await;
+    eventually("the store works again", || async { store.health().await.is_ok() }).await;
+    assert_eq!(store.get(&name, &[id(1)], Include::Payload).await.unwrap(), [None]);
+}
+
 #[tokio::test]
 async fn open_without_a_server_is_unavailable_and_names_the_reason() {
     let (data, address) = Loopback::start().await.stop().await;
@@ -142,7 +167,9 @@ async fn open_without_a_server_is_unavailable_and_names_the_reason() {
 
 #[tokio::test]
 async fn server_of_an_older_release_is_refused() {
-    for (version, is_accepted) in [("1.18.9", false), ("0.1.0", false), ("next", false), ("1.19.0", true), ("1.20.1", true)] {
+    for (version, is_accepted) in
+        [("1.18.9", false), ("0.1.0", false), ("next", false), ("1.19.0", true), ("1.20.1", true)]
+    {
         let data = Data::default();
         data.state().version = version.to_owned();
         let server = Loopback::start_with(data, ([127, 0, 0, 1], 0).into()).await;

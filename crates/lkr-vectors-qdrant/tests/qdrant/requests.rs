@@ -3,10 +3,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use lkr_domain::{PointId, Scope, SparseVector};
-use lkr_vectors::{
-    CollectionSpec, Condition, Filter, Query, QueryVector, Tags, VectorStore,
-};
-use lkr_vectors_qdrant::{Quantization, QdrantVectors};
+use lkr_vectors::{CollectionSpec, Condition, Filter, Query, QueryVector, Tags, VectorStore};
+use lkr_vectors_qdrant::{QdrantVectors, Quantization};
 use qdrant_client::qdrant::{WriteOrderingType, quantization_config, vectors_config};
 
 use crate::{
@@ -26,7 +24,11 @@ async fn every_write_waits_and_is_strongly_ordered() {
     let calls: BTreeSet<&str> = writes.iter().map(|write| write.call).collect();
     assert_eq!(calls, BTreeSet::from(["create_field_index", "delete", "set_payload", "upsert"]));
     for write in writes {
-        assert_eq!((write.wait, write.ordering), (Some(true), Some(WriteOrderingType::Strong.into())), "{write:?}");
+        assert_eq!(
+            (write.wait, write.ordering),
+            (Some(true), Some(WriteOrderingType::Strong.into())),
+            "{write:?}"
+        );
     }
 }
 
@@ -56,7 +58,8 @@ fn upsert_sizes(server: &Loopback) -> Vec<usize> {
 async fn delete_that_matches_nothing_sends_no_write() {
     let (store, server) = on_loopback().await;
     let name = create(&store).await;
-    for filter in [Filter::all(), Filter::only(Condition::Ids(vec![])), Filter::only(Condition::Any(vec![]))] {
+    for filter in [Filter::all(), Filter::only(Condition::Ids(vec![])), Filter::only(Condition::Any(vec![]))]
+    {
         assert_eq!(store.delete(&name, &filter).await.unwrap(), 0);
         assert_eq!(store.set_tags(&name, &filter, &Tags::new()).await.unwrap(), 0);
     }
@@ -77,13 +80,19 @@ async fn options_decide_how_collections_are_created() {
     store.ensure(&CollectionSpec { collection: collection("bare"), dense: None }).await.unwrap();
     let state = server.data.state();
     let creation = &state.collections["p_chunks"].creation;
-    assert_eq!((creation.shard_number, creation.replication_factor, creation.write_consistency_factor), (Some(3), Some(2), Some(2)));
+    assert_eq!(
+        (creation.shard_number, creation.replication_factor, creation.write_consistency_factor),
+        (Some(3), Some(2), Some(2))
+    );
     let quantization = creation.quantization_config.unwrap().quantization.unwrap();
     assert!(matches!(quantization, quantization_config::Quantization::Scalar(_)), "{quantization:?}");
-    let vectors = |name: &str| match state.collections[name].creation.vectors_config.clone().unwrap().config.unwrap() {
-        vectors_config::Config::ParamsMap(map) => map.map.into_iter().map(|(name, params)| (name, params.size)).collect::<Vec<_>>(),
-        vectors_config::Config::Params(params) => panic!("{params:?}"),
-    };
+    let vectors =
+        |name: &str| match state.collections[name].creation.vectors_config.clone().unwrap().config.unwrap() {
+            vectors_config::Config::ParamsMap(map) => {
+                map.map.into_iter().map(|(name, params)| (name, params.size)).collect::<Vec<_>>()
+            }
+            vectors_config::Config::Params(params) => panic!("{params:?}"),
+        };
     assert_eq!(vectors("p_chunks"), [("dense".to_owned(), 4)]);
     assert_eq!(vectors("p_bare"), []);
     let indexed: BTreeSet<&str> = state.collections["p_chunks"].schema.keys().map(String::as_str).collect();
@@ -122,7 +131,8 @@ async fn stores_with_two_prefixes_do_not_see_each_other() {
 async fn alias_that_another_store_switched_is_noticed() {
     let (store, server) = on_loopback().await;
     let mut other = options(&server.url());
-    other.prefix = format!("{store:?}").split("prefix: \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    other.prefix =
+        format!("{store:?}").split("prefix: \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     let other = QdrantVectors::open(other).await.unwrap();
     let (name, alias) = (create(&store).await, collection("alias"));
     store.switch(&[(alias.clone(), name)]).await.unwrap();
@@ -153,7 +163,13 @@ async fn limit_amid_many_equal_scores_cuts_by_id() {
     let name = collection("chunks");
     store.ensure(&spec(&name)).await.unwrap();
     store.upsert(&name, points(0..500)).await.unwrap();
-    let query = |vector, limit| Query { collection: name.clone(), vector, scope: Scope::All, filter: Filter::all(), limit };
+    let query = |vector, limit| Query {
+        collection: name.clone(),
+        vector,
+        scope: Scope::All,
+        filter: Filter::all(),
+        limit,
+    };
     for limit in [1, 7, 499, 500, usize::MAX] {
         let batch = [
             query(QueryVector::Sparse(SparseVector::from_pairs([(1, 1.0)])), limit),

@@ -2,20 +2,25 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use lkr_vectors::{Condition, ErrorKind, Filter, Include, Tags, VectorStore};
-use lkr_vectors_qdrant::QdrantVectors;
+use lkr_domain::SparseVector;
+use lkr_vectors::{Condition, ErrorKind, Filter, Include, Point, Tags, VectorStore};
+use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors};
 use tempfile::TempDir;
 
 use crate::{
     loopback::Loopback,
-    support::{collection, create, id, on_loopback, options, point, points, real_options, spec},
+    support::{Guard, collection, create, id, on_loopback, options, point, points, real_options, spec},
 };
 
 const POINTS: u32 = 2_000;
 
 /// While a snapshot is written, points are replaced, deleted and tagged, and a collection is dropped. The copy has none of
 /// it.
-async fn snapshot_is_of_the_moment_of_its_beginning(store: QdrantVectors, restored: crate::support::Guard, to: lkr_vectors_qdrant::QdrantOptions) {
+async fn snapshot_is_of_the_moment_of_its_beginning(
+    store: QdrantVectors,
+    restored: Guard,
+    to: QdrantOptions,
+) {
     let (name, dropped) = (create(&store).await, collection("dropped"));
     store.ensure(&spec(&dropped)).await.unwrap();
     for name in [&name, &dropped] {
@@ -49,10 +54,14 @@ async fn snapshot_is_of_the_moment_of_its_beginning(store: QdrantVectors, restor
 
     let copied = QdrantVectors::restore(to, &copy).await.unwrap();
     for name in [&name, &dropped] {
-        assert_eq!(copied.count(name, &Filter::all()).await.unwrap(), u64::from(POINTS), "{name} after {changes} changes");
+        assert_eq!(
+            copied.count(name, &Filter::all()).await.unwrap(),
+            u64::from(POINTS),
+            "{name} after {changes} changes"
+        );
         let page = copied.scroll(name, &Filter::all(), None, usize::MAX, Include::Payload).await.unwrap();
         for (found, n) in page.points.iter().zip(0..) {
-            let expected = lkr_vectors::Point { dense: None, sparse: Default::default(), ..point(n) };
+            let expected = Point { dense: None, sparse: SparseVector::default(), ..point(n) };
             assert_eq!(*found, expected);
         }
     }
@@ -71,7 +80,8 @@ async fn snapshot_is_of_the_moment_of_its_beginning_on_loopback() {
     let (store, _server) = on_loopback().await;
     let server = Loopback::start().await;
     let to = options(&server.url());
-    snapshot_is_of_the_moment_of_its_beginning(store, crate::support::Guard::Loopback { _server: server }, to).await;
+    Box::pin(snapshot_is_of_the_moment_of_its_beginning(store, Guard::Loopback { _server: server }, to))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -79,7 +89,7 @@ async fn snapshot_is_of_the_moment_of_its_beginning_on_a_real_server() {
     let Some((from, _guard)) = real_options() else { return };
     let (to, guard) = real_options().unwrap();
     let store = QdrantVectors::open(from).await.unwrap();
-    snapshot_is_of_the_moment_of_its_beginning(store, guard, to).await;
+    Box::pin(snapshot_is_of_the_moment_of_its_beginning(store, guard, to)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

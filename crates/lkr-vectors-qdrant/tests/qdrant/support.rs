@@ -46,7 +46,9 @@ impl Drop for RealCollections {
 async fn remove_collections(url: String, prefix: &str) {
     let mut client = CollectionsClient::connect(url).await.unwrap();
     let listed = client.list(ListCollectionsRequest {}).await.unwrap().into_inner().collections;
-    for collection_name in listed.into_iter().map(|listed| listed.name).filter(|name| name.starts_with(prefix)) {
+    for collection_name in
+        listed.into_iter().map(|listed| listed.name).filter(|name| name.starts_with(prefix))
+    {
         client.delete(DeleteCollection { collection_name, timeout: None }).await.unwrap();
     }
 }

@@ -1,12 +1,12 @@
 use qdrant_client::qdrant::{
     AliasDescription, ChangeAliases, CollectionClusterInfoRequest, CollectionClusterInfoResponse,
-    CollectionConfig, CollectionDescription, CollectionExistsRequest, CollectionExistsResponse, CollectionInfo,
-    CollectionOperationResponse, CreateAlias, CreateCollection, CreateShardKeyRequest, CreateShardKeyResponse,
-    DeleteAlias, DeleteCollection, DeleteShardKeyRequest, DeleteShardKeyResponse, GetCollectionInfoRequest,
-    GetCollectionInfoResponse, ListAliasesRequest, ListAliasesResponse, ListCollectionAliasesRequest,
-    ListCollectionsRequest, ListCollectionsResponse, ListShardKeysRequest, ListShardKeysResponse,
-    UpdateCollection, UpdateCollectionClusterSetupRequest, UpdateCollectionClusterSetupResponse,
-    alias_operations::Action, collections_server::Collections,
+    CollectionConfig, CollectionDescription, CollectionExistsRequest, CollectionExistsResponse,
+    CollectionInfo, CollectionOperationResponse, CreateAlias, CreateCollection, CreateShardKeyRequest,
+    CreateShardKeyResponse, DeleteAlias, DeleteCollection, DeleteShardKeyRequest, DeleteShardKeyResponse,
+    GetCollectionInfoRequest, GetCollectionInfoResponse, ListAliasesRequest, ListAliasesResponse,
+    ListCollectionAliasesRequest, ListCollectionsRequest, ListCollectionsResponse, ListShardKeysRequest,
+    ListShardKeysResponse, UpdateCollection, UpdateCollectionClusterSetupRequest,
+    UpdateCollectionClusterSetupResponse, alias_operations::Action, collections_server::Collections,
 };
 use tonic::{Request, Response, Status};
 
@@ -56,7 +56,10 @@ impl Data {
         let mut state = self.state();
         let stored = state.stored(&request.collection_name)?;
         let info = CollectionInfo {
-            config: Some(CollectionConfig { metadata: stored.creation.metadata.clone(), ..CollectionConfig::default() }),
+            config: Some(CollectionConfig {
+                metadata: stored.creation.metadata.clone(),
+                ..CollectionConfig::default()
+            }),
             payload_schema: stored.schema.clone(),
             points_count: Some(stored.points.len() as u64),
             ..CollectionInfo::default()

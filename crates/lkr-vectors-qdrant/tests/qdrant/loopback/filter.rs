@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use qdrant_client::qdrant::{
-    Condition, FieldCondition, Filter, Range, Value, condition::ConditionOneOf, r#match::MatchValue, value::Kind,
+    Condition, FieldCondition, Filter, Range, Value, condition::ConditionOneOf, r#match::MatchValue,
+    value::Kind,
 };
 use tonic::Status;
 
@@ -65,7 +66,9 @@ fn equals(expected: Option<&MatchValue>, value: &Value) -> Result<bool, Status> 
     Ok(match (expected, value.kind.as_ref()) {
         (Some(MatchValue::Keyword(keyword)), Some(Kind::StringValue(text))) => text == keyword,
         (Some(MatchValue::Keywords(any)), Some(Kind::StringValue(text))) => any.strings.contains(text),
-        (Some(MatchValue::Prefix(prefix)), Some(Kind::StringValue(text))) => text.starts_with(prefix.as_str()),
+        (Some(MatchValue::Prefix(prefix)), Some(Kind::StringValue(text))) => {
+            text.starts_with(prefix.as_str())
+        }
         (Some(MatchValue::Integer(expected)), Some(Kind::IntegerValue(number))) => number == expected,
         (
             Some(

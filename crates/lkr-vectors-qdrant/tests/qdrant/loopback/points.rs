@@ -2,19 +2,19 @@ use std::collections::HashMap;
 
 use qdrant_client::qdrant::{
     BatchResult, ClearPayloadPoints, CountPoints, CountResponse, CountResult, CreateFieldIndexCollection,
-    CreateVectorNameRequest, DeleteFieldIndexCollection, DeletePayloadPoints, DeletePointVectors, DeletePoints,
-    DeleteVectorNameRequest, DenseVector, DiscoverBatchPoints, DiscoverBatchResponse, DiscoverPoints,
-    DiscoverResponse, FacetCounts, FacetResponse, Filter, GetPoints, GetResponse, NamedVectorsOutput,
-    PayloadSchemaInfo, PayloadSchemaType, PointId, PointStruct, PointsOperationResponse, PointsSelector,
-    QueryBatchPoints, QueryBatchResponse, QueryGroupsResponse, QueryPointGroups, QueryPoints, QueryResponse,
-    RecommendBatchPoints, RecommendBatchResponse, RecommendGroupsResponse, RecommendPointGroups,
-    RecommendPoints, RecommendResponse, RetrievedPoint, ScrollPoints, ScrollResponse, SearchBatchPoints,
-    SearchBatchResponse, SearchGroupsResponse, SearchMatrixOffsetsResponse, SearchMatrixPairsResponse,
-    SearchMatrixPoints, SearchPointGroups, SearchPoints, SearchResponse, SetPayloadPoints, SparseVector,
-    UpdateBatchPoints, UpdateBatchResponse, UpdatePointVectors, UpdateResult, UpdateStatus, UpsertPoints, Value,
-    VectorOutput, VectorsOutput, WithPayloadSelector, WithVectorsSelector, WriteOrdering,
-    point_id::PointIdOptions, points_selector::PointsSelectorOneOf, points_server::Points, vector,
-    vector_output, vectors, vectors_output, with_payload_selector, with_vectors_selector,
+    CreateVectorNameRequest, DeleteFieldIndexCollection, DeletePayloadPoints, DeletePointVectors,
+    DeletePoints, DeleteVectorNameRequest, DenseVector, DiscoverBatchPoints, DiscoverBatchResponse,
+    DiscoverPoints, DiscoverResponse, FacetCounts, FacetResponse, Filter, GetPoints, GetResponse,
+    NamedVectorsOutput, PayloadSchemaInfo, PayloadSchemaType, PointId, PointStruct, PointsOperationResponse,
+    PointsSelector, QueryBatchPoints, QueryBatchResponse, QueryGroupsResponse, QueryPointGroups, QueryPoints,
+    QueryResponse, RecommendBatchPoints, RecommendBatchResponse, RecommendGroupsResponse,
+    RecommendPointGroups, RecommendPoints, RecommendResponse, RetrievedPoint, ScrollPoints, ScrollResponse,
+    SearchBatchPoints, SearchBatchResponse, SearchGroupsResponse, SearchMatrixOffsetsResponse,
+    SearchMatrixPairsResponse, SearchMatrixPoints, SearchPointGroups, SearchPoints, SearchResponse,
+    SetPayloadPoints, SparseVector, UpdateBatchPoints, UpdateBatchResponse, UpdatePointVectors, UpdateResult,
+    UpdateStatus, UpsertPoints, Value, VectorOutput, VectorsOutput, WithPayloadSelector, WithVectorsSelector,
+    WriteOrdering, point_id::PointIdOptions, points_selector::PointsSelectorOneOf, points_server::Points,
+    vector, vector_output, vectors, vectors_output, with_payload_selector, with_vectors_selector,
 };
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
@@ -127,7 +127,8 @@ impl Data {
         let stored = state.stored(&request.collection_name)?;
         let ids: Vec<u128> = request.ids.iter().map(id_number).collect::<Result<_, _>>()?;
         let found = ids.into_iter().filter_map(|id| Some((id, stored.points.get(&id)?)));
-        let select = |(id, point)| encode(id, point, request.with_payload.as_ref(), request.with_vectors.as_ref());
+        let select =
+            |(id, point)| encode(id, point, request.with_payload.as_ref(), request.with_vectors.as_ref());
         Ok(GetResponse { result: found.map(select).collect(), ..GetResponse::default() })
     }
 

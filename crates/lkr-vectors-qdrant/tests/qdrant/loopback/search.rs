@@ -7,13 +7,16 @@ use tonic::Status;
 
 use super::{Stored, StoredPoint, filter, points};
 
+/// The score of a point; `None` if it is no hit.
+type Score = Box<dyn Fn(&StoredPoint) -> Option<f32>>;
+
 pub(super) fn answer(stored: &Stored, query: &QueryPoints) -> Result<Vec<ScoredPoint>, Status> {
     let input = match query.query.as_ref().and_then(|query| query.variant.as_ref()) {
         Some(Variant::Nearest(input)) => input.variant.as_ref(),
         other => return Err(Status::unimplemented(format!("query {other:?}"))),
     };
     let params = query.params.clone().unwrap_or_default();
-    let score: Box<dyn Fn(&StoredPoint) -> Option<f32>> = match (query.using.as_deref(), input) {
+    let score: Score = match (query.using.as_deref(), input) {
         (Some("dense"), Some(vector_input::Variant::Dense(vector))) => {
             if params.idf.is_some() {
                 return Err(Status::invalid_argument("search param `idf` requires a sparse vector"));
@@ -23,7 +26,8 @@ pub(super) fn answer(stored: &Stored, query: &QueryPoints) -> Result<Vec<ScoredP
         }
         (Some("sparse"), Some(vector_input::Variant::Sparse(vector))) => {
             let corpus = params.idf.as_ref().and_then(|idf| idf.corpus.as_ref());
-            let terms: BTreeMap<u32, f32> = vector.indices.iter().copied().zip(vector.values.iter().copied()).collect();
+            let terms: BTreeMap<u32, f32> =
+                vector.indices.iter().copied().zip(vector.values.iter().copied()).collect();
             let weights = weighted(stored, terms, corpus)?;
             Box::new(move |point| sparse_dot(&weights, point.sparse.as_ref()?))
         }
@@ -65,7 +69,10 @@ fn weighted(
         };
         if is_counted {
             total += 1.0;
-            terms.keys().filter(|term| sparse.contains_key(term)).for_each(|term| *holders.entry(*term).or_default() += 1.0);
+            terms
+                .keys()
+                .filter(|term| sparse.contains_key(term))
+                .for_each(|term| *holders.entry(*term).or_default() += 1.0);
         }
     }
     let weight = |(term, weight): (u32, f32)| {
