@@ -49,8 +49,8 @@ pub(crate) struct State {
     pub(crate) aliases: BTreeMap<String, String>,
     /// Every write, in order.
     pub(crate) writes: Vec<Write>,
-    /// The API keys of the requests.
-    pub(crate) api_keys: Vec<Option<String>>,
+    /// The API key that requests need.
+    pub(crate) api_key: Option<String>,
 }
 
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Default for Data {
             collections: BTreeMap::new(),
             aliases: BTreeMap::new(),
             writes: Vec::new(),
-            api_keys: Vec::new(),
+            api_key: None,
         })))
     }
 }
@@ -139,6 +139,15 @@ impl Default for Data {
 impl Data {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
+    }
+
+    fn admit<T>(&self, request: Request<T>) -> Result<T, Status> {
+        let expected = self.state().api_key.clone();
+        let key = request.metadata().get("api-key").map(|key| key.to_str().unwrap().to_owned());
+        if expected.is_some() && key != expected {
+            return Err(Status::unauthenticated("Invalid API key or JWT"));
+        }
+        Ok(request.into_inner())
     }
 }
 
@@ -154,12 +163,9 @@ impl State {
 impl Qdrant for Data {
     async fn health_check(
         &self,
-        request: Request<HealthCheckRequest>,
+        _: Request<HealthCheckRequest>,
     ) -> Result<Response<HealthCheckReply>, Status> {
-        let mut state = self.state();
-        let key = request.metadata().get("api-key").map(|key| key.to_str().unwrap().to_owned());
-        state.api_keys.push(key);
-        let version = state.version.clone();
+        let version = self.state().version.clone();
         Ok(Response::new(HealthCheckReply { title: "loopback".to_owned(), version, commit: None }))
     }
 }

@@ -190,3 +190,10 @@ async fn invalid_addresses_are_refused() {
         assert_eq!(error.kind(), ErrorKind::Invalid, "{url}: {error}");
     }
 }
+
+#[tokio::test]
+async fn encrypted_connection_to_a_server_without_encryption_is_unavailable() {
+    let server = Loopback::start().await;
+    let error = QdrantVectors::open(options(&server.url().replace("http:", "https:"))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+}

@@ -30,7 +30,7 @@ macro_rules! points_service {
         #[tonic::async_trait]
         impl Points for Data {
             $(async fn $call(&self, request: Request<$request>) -> Result<Response<$response>, Status> {
-                self.$method(request.into_inner()).map(Response::new)
+                self.$method(self.admit(request)?).map(Response::new)
             })*
             $(async fn $other(&self, _: Request<$ignored>) -> Result<Response<$no>, Status> {
                 Err(Status::unimplemented(stringify!($other)))
