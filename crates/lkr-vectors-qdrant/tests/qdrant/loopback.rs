@@ -59,6 +59,8 @@ pub(crate) struct Stored {
     /// By id, as the 128-bit number of its UUID.
     pub(crate) points: BTreeMap<u128, StoredPoint>,
     pub(crate) schema: HashMap<String, PayloadSchemaInfo>,
+    /// The order in which terms were first stored. Qdrant adds the products of a score in it.
+    pub(crate) terms: HashMap<u32, usize>,
 }
 
 #[derive(Debug, Clone, Default)]

@@ -1,3 +1,5 @@
+use std::collections::{BTreeMap, HashMap};
+
 use qdrant_client::qdrant::{
     AliasDescription, ChangeAliases, CollectionClusterInfoRequest, CollectionClusterInfoResponse,
     CollectionConfig, CollectionDescription, CollectionExistsRequest, CollectionExistsResponse,
@@ -82,7 +84,8 @@ impl Data {
         if state.aliases.contains_key(&name) {
             return Err(Status::invalid_argument(format!("alias {name} exists")));
         }
-        let stored = Stored { creation, points: Default::default(), schema: Default::default() };
+        let stored =
+            Stored { creation, points: BTreeMap::new(), schema: HashMap::new(), terms: HashMap::new() };
         state.collections.insert(name, stored);
         Ok(CollectionOperationResponse { result: true, time: 0.0 })
     }

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use qdrant_client::qdrant::{
     BatchResult, ClearPayloadPoints, CountPoints, CountResponse, CountResult, CreateFieldIndexCollection,
@@ -83,7 +83,12 @@ impl Data {
         let stored = state.stored(&request.collection_name)?;
         for point in request.points {
             let id = id_number(point.id.as_ref().unwrap())?;
-            stored.points.insert(id, decode(point));
+            let point = decode(point);
+            for term in point.sparse.iter().flat_map(BTreeMap::keys) {
+                let next = stored.terms.len();
+                stored.terms.entry(*term).or_insert(next);
+            }
+            stored.points.insert(id, point);
         }
         completed()
     }

@@ -54,12 +54,12 @@ pub(super) fn answer(stored: &Stored, query: &QueryPoints) -> Result<Vec<ScoredP
     Ok(scored.collect())
 }
 
-/// `idf · q` for each term. Counted are the points of the corpus that have a sparse vector.
+/// `idf · q` for each term, in the order of the sum. Counted are the points of the corpus that have a sparse vector.
 fn weighted(
     stored: &Stored,
     terms: BTreeMap<u32, f32>,
     corpus: Option<&Filter>,
-) -> Result<BTreeMap<u32, f32>, Status> {
+) -> Result<Vec<(u32, f32)>, Status> {
     let (mut total, mut holders) = (0.0_f32, BTreeMap::<u32, f32>::new());
     for (id, point) in &stored.points {
         let Some(sparse) = &point.sparse else { continue };
@@ -79,10 +79,12 @@ fn weighted(
         let holders = holders.get(&term).copied().unwrap_or(0.0);
         (term, weight * ((total - holders + 0.5) / (holders + 0.5) + 1.0).ln())
     };
-    Ok(terms.into_iter().map(weight).collect())
+    let mut weights: Vec<(u32, f32)> = terms.into_iter().map(weight).collect();
+    weights.sort_by_key(|(term, _)| stored.terms.get(term));
+    Ok(weights)
 }
 
-fn sparse_dot(query: &BTreeMap<u32, f32>, point: &BTreeMap<u32, f32>) -> Option<f32> {
+fn sparse_dot(query: &[(u32, f32)], point: &BTreeMap<u32, f32>) -> Option<f32> {
     let shared = query.iter().filter_map(|(term, weight)| Some(weight * point.get(term)?));
     shared.fold(None, |sum: Option<f32>, product| Some(sum.unwrap_or(0.0) + product))
 }
