@@ -72,6 +72,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-test-support", &[]),
     ("lkr-text", &[]),
     ("lkr-vectors", &["lkr-domain"]),
+    ("lkr-vectors-qdrant", &["lkr-domain", "lkr-vectors"]),
     (
         "lkr-webhooks",
         &["lkr-catalog", "lkr-domain", "lkr-outgoing", "lkr-sealing", "lkr-state", "lkr-vectors"],
