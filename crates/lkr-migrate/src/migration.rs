@@ -1,15 +1,16 @@
 use std::sync::Arc;
 
-use lkr_state::{Peers, StateStore};
+use lkr_state::{Peers, StateStore, StateStoreExt};
 use lkr_vectors::VectorStore;
 use uuid::Uuid;
 
 use crate::{
     Error, ErrorKind, MigrateOptions, Parts, Report, Result, Stores, copy,
     fingerprint::Fingerprint,
-    marker::{Marker, PointsDone, Step},
+    marker::{self, Marker, PointsDone, Step},
     progress::{Meter, Phase, ProgressSink},
-    target, unfinished_migration, verify,
+    retry::retried,
+    target, verify,
 };
 
 /// A migration from one set of stores to another. Nothing else may use them meanwhile.
@@ -178,7 +179,8 @@ impl Migration {
     /// `InUse` if a process uses one of the sides; `Invalid` if the source is itself being filled.
     async fn check_unused(&self) -> Result<()> {
         for (side, state) in [("source", &self.source.state), ("target", &self.target.state)] {
-            let running = is_in_use(&**state).await?;
+            let running = || Peers::running_on(&**state);
+            let running = retried(self.options.retry_for, "read the running servers", running).await?;
             if !running.is_empty() {
                 let ids: Vec<String> = running.iter().map(ToString::to_string).collect();
                 let reason = format!(
@@ -189,7 +191,10 @@ impl Migration {
                 return Err(Error::new(ErrorKind::InUse, "check the stores", reason));
             }
         }
-        if self.parts.records && unfinished_migration(&*self.source.state).await?.is_some() {
+        let marker = || self.source.state.get(marker::KEY);
+        if self.parts.records
+            && retried(self.options.retry_for, "read source records", marker).await?.is_some()
+        {
             let reason = "the source is the target of an unfinished migration";
             return Err(Error::new(ErrorKind::Invalid, "check the source", reason));
         }

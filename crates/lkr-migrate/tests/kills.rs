@@ -3,15 +3,22 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
+use async_trait::async_trait;
+use lkr_catalog::Originals;
 use lkr_migrate::{ErrorKind, Migration, Phase, Progress, Stores, unfinished_migration};
-use lkr_state::{FailingState, StateStore};
+use lkr_state::{FailingState, Key, Record, ScanOrder, StateStore, Write};
 use lkr_vectors::{FailingVectors, VectorStore};
-use support::{content, data_folder, fill, memory, migration, options, quiet};
+use object_store::ObjectStore;
+use support::{FailingBlobs, content, data_folder, fill, memory, migration, options, quiet};
 
 /// Lets a number of operations through, and fails all later ones, as a killed process makes none.
 #[derive(Debug, Clone)]
@@ -27,9 +34,9 @@ impl Budget {
     }
 }
 
-/// The same stores, whose records and points are reachable for a number of operations.
+/// The same stores, which are reachable for a number of operations. Originals are on the store of the texts.
 fn dying(stores: &Stores, budget: &Budget) -> Stores {
-    let (of_state, of_vectors) = (budget.clone(), budget.clone());
+    let [of_state, of_vectors, of_blobs] = [budget; 3].map(Clone::clone);
     let state = FailingState::new(Arc::clone(&stores.state), move |_| {
         of_state.is_used_up().then_some(lkr_state::ErrorKind::Internal)
     });
@@ -37,7 +44,15 @@ fn dying(stores: &Stores, budget: &Budget) -> Stores {
     let vectors = FailingVectors::new(vectors, move |_| {
         of_vectors.is_used_up().then_some(lkr_vectors::ErrorKind::Internal)
     });
-    Stores { state: Arc::new(state), vectors: Some(Arc::new(vectors)), ..stores.clone() }
+    let blobs = Arc::clone(stores.texts.as_ref().unwrap());
+    let blobs: Arc<dyn ObjectStore> = Arc::new(FailingBlobs::new(blobs, move || of_blobs.is_used_up()));
+    let originals = Some(Originals::on(Arc::clone(&blobs)));
+    Stores { state: Arc::new(state), vectors: Some(Arc::new(vectors)), texts: Some(blobs), originals }
+}
+
+/// A run that ended because its budget was used up.
+fn assert_killed(error: &lkr_migrate::Error) {
+    assert!(error.to_string().contains("injected fault"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,7 +67,7 @@ async fn run_that_ends_at_any_operation_is_finished_by_the_next() {
         let killed = Migration::new(dying(&source, &budget), dying(&target, &budget), options()).unwrap();
         match killed.run(&quiet).await {
             Ok(_) => break,
-            Err(error) => assert_eq!(error.kind(), ErrorKind::Internal, "{operations}: {error}"),
+            Err(error) => assert_killed(&error),
         }
         // Whatever is there is marked.
         if unfinished_migration(&*target.state).await.unwrap().is_none() {
@@ -83,7 +98,7 @@ async fn migration_advances_over_many_short_runs() {
         let short = Migration::new(source.clone(), dying(&target, &budget), options()).unwrap();
         match short.run(&quiet).await {
             Ok(_) => break,
-            Err(error) => assert_eq!(error.kind(), ErrorKind::Internal, "{error}"),
+            Err(error) => assert_killed(&error),
         }
         if unfinished_migration(&*target.state).await.unwrap().is_some_and(|found| found.step == "verifying")
         {
@@ -125,18 +140,20 @@ async fn data_folder_survives_a_migration_there_and_back_that_is_killed_on_the_w
     let (source, middle) = (data_folder(from.path()), memory());
     fill(&source, 4).await;
     let before = content(&source).await;
-    for operations in [40, 150, 260] {
+    for operations in [20, 60, 90] {
         let budget = Budget::new(operations);
         let killed = Migration::new(source.clone(), dying(&middle, &budget), options()).unwrap();
         killed.run(&quiet).await.unwrap_err();
     }
     migration(&source, &middle).run(&quiet).await.unwrap();
     drop(source);
-    for operations in [40, 150, 260] {
+    let in_folder =
+        |stores| Stores { originals: Some(Originals::in_folder(to.path().join("uploads"))), ..stores };
+    for operations in [20, 60, 90] {
         // Opened anew each time, as by another process.
         let back = data_folder(to.path());
         let budget = Budget::new(operations);
-        let killed = Migration::new(middle.clone(), dying(&back, &budget), options()).unwrap();
+        let killed = Migration::new(middle.clone(), in_folder(dying(&back, &budget)), options()).unwrap();
         killed.run(&quiet).await.unwrap_err();
     }
     let back = data_folder(to.path());
@@ -193,4 +210,81 @@ async fn older_run_fails_when_another_one_goes_on() {
     let error = older.await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InUse, "{error}");
     assert_eq!(content(&source).await, content(&target).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stores_that_are_away_for_a_moment_are_asked_again() {
+    let (source, target) = (memory(), memory());
+    fill(&source, 2).await;
+    // Every third operation of each store fails.
+    let counter = Arc::new(AtomicU64::new(0));
+    let away = move || counter.fetch_add(1, Ordering::SeqCst) % 3 == 2;
+    let (of_state, of_vectors) = (away.clone(), away);
+    let state = FailingState::new(Arc::clone(&target.state), move |_| {
+        of_state().then_some(lkr_state::ErrorKind::Unavailable)
+    });
+    let vectors = Arc::clone(target.vectors.as_ref().unwrap());
+    let vectors =
+        FailingVectors::new(vectors, move |_| of_vectors().then_some(lkr_vectors::ErrorKind::Unavailable));
+    let unreliable = Stores { state: Arc::new(state), vectors: Some(Arc::new(vectors)), ..target.clone() };
+    let mut options = options();
+    options.points_per_batch = 100;
+    options.records_per_batch = 100;
+    options.retry_for = Duration::from_secs(60);
+    Migration::new(source.clone(), unreliable, options).unwrap().run(&quiet).await.unwrap();
+    assert_eq!(content(&source).await, content(&target).await);
+}
+
+/// A store whose answers to steps are lost: each step is applied, and every second one fails nevertheless.
+#[derive(Debug)]
+struct LosingAnswers {
+    inner: Arc<dyn StateStore>,
+    steps: AtomicU64,
+}
+
+#[async_trait]
+impl StateStore for LosingAnswers {
+    async fn get_many(&self, keys: &[Key]) -> lkr_state::Result<Vec<Option<Record>>> {
+        self.inner.get_many(keys).await
+    }
+
+    async fn apply(&self, writes: Vec<Write>) -> lkr_state::Result<()> {
+        self.inner.apply(writes).await?;
+        match self.steps.fetch_add(1, Ordering::SeqCst) % 2 {
+            0 => Err(lkr_state::Error::new(lkr_state::ErrorKind::Unavailable, "apply", "the answer is lost")),
+            _ => Ok(()),
+        }
+    }
+
+    async fn scan(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        order: ScanOrder,
+        limit: usize,
+    ) -> lkr_state::Result<Vec<(Key, Record)>> {
+        self.inner.scan(prefix, after, order, limit).await
+    }
+
+    async fn snapshot(&self, to: &Path) -> lkr_state::Result<()> {
+        self.inner.snapshot(to).await
+    }
+
+    async fn health(&self) -> lkr_state::Result<()> {
+        self.inner.health().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn step_whose_answer_is_lost_counts_once() {
+    let (source, target) = (memory(), memory());
+    fill(&source, 1).await;
+    let state = LosingAnswers { inner: Arc::clone(&target.state), steps: AtomicU64::new(0) };
+    let mut options = options();
+    options.points_per_batch = 100;
+    options.retry_for = Duration::from_secs(60);
+    let losing = Stores { state: Arc::new(state), ..target.clone() };
+    Migration::new(source.clone(), losing, options).unwrap().run(&quiet).await.unwrap();
+    assert_eq!(content(&source).await, content(&target).await);
+    assert!(unfinished_migration(&*target.state).await.unwrap().is_none());
 }

@@ -6,15 +6,10 @@ mod support;
 use std::sync::{Arc, Mutex};
 
 use lkr_migrate::{ErrorKind, Migration, Phase, Progress, Stores, is_in_use, unfinished_migration};
-use lkr_state::{Expect, PeerOptions, Peers, StateStore, StateStoreExt, Write};
+use lkr_state::{Expect, PeerOptions, Peers, StateStoreExt, Write};
 use lkr_vectors::{Filter, VectorStore};
 use object_store::{ObjectStore, ObjectStoreExt};
 use support::{content, data_folder, doc, fill, fill_points, memory, migration, name, options, point, quiet};
-
-/// Without what is not copied.
-fn is_same(source: &support::Content, target: &support::Content) -> bool {
-    source == target
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_to_memory_and_back_is_equal() {
@@ -22,7 +17,7 @@ async fn memory_to_memory_and_back_is_equal() {
     fill(&source, 6).await;
     let before = content(&source).await;
     let report = migration(&source, &target).run(&quiet).await.unwrap();
-    assert!(is_same(&before, &content(&target).await));
+    assert_eq!(before, content(&target).await);
     assert_eq!(report.points.len(), 8);
     assert!(report.points.values().all(|&count| count == 60));
     assert_eq!((report.texts, report.originals), (18, 6));
@@ -247,7 +242,9 @@ async fn progress_reaches_the_total_of_each_phase() {
     let (source, target) = (memory(), memory());
     fill(&source, 3).await;
     let last = Mutex::new(std::collections::HashMap::new());
-    let watch = |progress: Progress| drop(last.lock().unwrap().insert(progress.phase, progress));
+    let watch = |progress: Progress| {
+        last.lock().unwrap().insert(progress.phase, progress);
+    };
     migration(&source, &target).run(&watch).await.unwrap();
     let last = last.into_inner().unwrap();
     let phases = [

@@ -76,7 +76,9 @@ impl ComparedRecords {
         let Some((key, record)) = source.or(target) else { return Ok(()) };
         let treatment = treatment_of(key);
         if treatment == Treatment::LeaveOut {
-            *self.left_out.entry(group_of(key).to_owned()).or_default() += u64::from(source.is_some());
+            if source.is_some() {
+                *self.left_out.entry(group_of(key).to_owned()).or_default() += 1;
+            }
             return Ok(());
         }
         let is_over = treatment.lifetime(&record.value, OffsetDateTime::now_utc()) == Lifetime::Over;

@@ -2,11 +2,14 @@
 #![allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     clippy::panic,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "each test uses a part of it"
 )]
+
+mod failing_blobs;
 
 use std::{
     collections::BTreeMap,
@@ -28,6 +31,8 @@ use lkr_vectors::{
 use object_store::{ObjectStore, ObjectStoreExt, local::LocalFileSystem, memory::InMemory};
 use serde_json::json;
 use time::macros::datetime;
+
+pub use failing_blobs::FailingBlobs;
 
 pub const DIMS: usize = 8;
 
