@@ -44,6 +44,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
         ],
     ),
     ("lkr-layers", &["lkr-domain", "lkr-text"]),
+    ("lkr-migrate", &["lkr-catalog", "lkr-domain", "lkr-state", "lkr-vectors"]),
     ("lkr-models", &["lkr-domain", "lkr-text"]),
     ("lkr-models-local", &["lkr-domain", "lkr-models", "lkr-text"]),
     ("lkr-models-remote", &["lkr-domain", "lkr-models", "lkr-outgoing", "lkr-sealing", "lkr-text"]),

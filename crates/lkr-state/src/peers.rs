@@ -116,9 +116,21 @@ impl Peers {
     /// # Errors
     /// Those of the store.
     pub async fn running(&self) -> Result<BTreeSet<Uuid>> {
-        let mut running = BTreeSet::from([self.inner.id]);
-        let Some(SharedStore { state, .. }) = &self.inner.shared else { return Ok(running) };
-        let mut after: Option<String> = None;
+        let mut running = match &self.inner.shared {
+            Some(SharedStore { state, .. }) => Self::running_on(&**state).await?,
+            None => BTreeSet::new(),
+        };
+        running.insert(self.inner.id);
+        Ok(running)
+    }
+
+    /// The processes that may be running on a store, for who does not join them. A process that was killed is among them
+    /// until its record expires. A process that is [alone](Self::alone) on its store is never among them.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn running_on(state: &dyn StateStore) -> Result<BTreeSet<Uuid>> {
+        let (mut running, mut after) = (BTreeSet::new(), None::<String>);
         loop {
             let page = state.scan(PROCESSES, after.as_deref(), ScanOrder::Ascending, BATCH).await?;
             let id = |key: &String| Uuid::parse_str(key.strip_prefix(PROCESSES)?).ok();
@@ -249,9 +261,11 @@ mod tests {
         }
         drop(other);
         eventually(async || one.running().await.unwrap() == BTreeSet::from([one.id()])).await;
+        let third_state = Arc::clone(&state);
         let third = Peers::join(state, OPTIONS).await.unwrap();
         one.leave().await;
         assert_eq!(third.running().await.unwrap(), BTreeSet::from([third.id()]));
+        assert_eq!(Peers::running_on(&*third_state).await.unwrap(), BTreeSet::from([third.id()]));
     }
 
     #[tokio::test]
