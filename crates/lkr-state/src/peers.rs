@@ -116,9 +116,21 @@ impl Peers {
     /// # Errors
     /// Those of the store.
     pub async fn running(&self) -> Result<BTreeSet<Uuid>> {
-        let mut running = BTreeSet::from([self.inner.id]);
-        let Some(SharedStore { state, .. }) = &self.inner.shared else { return Ok(running) };
-        let mut after: Option<String> = None;
+        let mut running = match &self.inner.shared {
+            Some(SharedStore { state, .. }) => Self::running_on(&**state).await?,
+            None => BTreeSet::new(),
+        };
+        running.insert(self.inner.id);
+        Ok(running)
+    }
+
+    /// The processes that may be running on a store, which the caller does not join. One that was killed is among them until
+    /// its record expires.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn running_on(state: &dyn StateStore) -> Result<BTreeSet<Uuid>> {
+        let (mut running, mut after) = (BTreeSet::new(), None::<String>);
         loop {
             let page = state.scan(PROCESSES, after.as_deref(), ScanOrder::Ascending, BATCH).await?;
             let id = |key: &String| Uuid::parse_str(key.strip_prefix(PROCESSES)?).ok();
@@ -249,9 +261,12 @@ mod tests {
         }
         drop(other);
         eventually(async || one.running().await.unwrap() == BTreeSet::from([one.id()])).await;
-        let third = Peers::join(state, OPTIONS).await.unwrap();
+        let third = Peers::join(Arc::clone(&state), OPTIONS).await.unwrap();
         one.leave().await;
         assert_eq!(third.running().await.unwrap(), BTreeSet::from([third.id()]));
+        assert_eq!(Peers::running_on(&*state).await.unwrap(), BTreeSet::from([third.id()]));
+        third.leave().await;
+        assert_eq!(Peers::running_on(&*state).await.unwrap(), BTreeSet::new());
     }
 
     #[tokio::test]
