@@ -20,6 +20,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
             "lkr-layers",
             "lkr-models",
             "lkr-parsers",
+            "lkr-spaces",
             "lkr-state",
             "lkr-taxonomy",
             "lkr-text",

@@ -18,6 +18,7 @@ use crate::{
     Builder, Error, ErrorKind, IngestOptions, KnowledgeBase, Result, SearchOptions,
     backup::{EmbeddedStore, remove_stale_copy},
     blocking::blocking,
+    doctor::refuse_lost_records,
     error::During,
     text_files::{has_texts, remove_partial_texts},
 };
@@ -120,7 +121,8 @@ impl KnowledgeBase {
     /// Opens a knowledge base with options.
     ///
     /// # Errors
-    /// `Conflict` if another process has it open, `Invalid` if a model's folder contains no usable model.
+    /// `Conflict` if another process has it open, `Invalid` if a model's folder contains no usable model, `Unavailable` if the
+    /// given state store [has lost its records](crate::doctor::has_lost_records).
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
         let OpenOptions {
             data_dir,
@@ -149,6 +151,15 @@ impl KnowledgeBase {
             .ingest_options(options.ingest)
             .search_options(options.search)
             .defer_embedder(options.defer_embedder);
+        let folder = folder.map(|folder| Arc::new(folder) as Arc<dyn ObjectStore>);
+        let embedded_vectors =
+            || -> Option<Arc<dyn VectorStore>> { Some(Arc::new(embedded.as_ref()?.store.vectors())) };
+        let vectors_in_use = vectors.clone().or_else(embedded_vectors);
+        if let (Some(state), Some(vectors), Some(blobs)) =
+            (&state, &vectors_in_use, blobs.as_ref().or(folder.as_ref()))
+        {
+            refuse_lost_records(&state.records, &**vectors, blobs).await?;
+        }
         let builder = match (state, embedded.as_ref().map(|embedded| &embedded.store)) {
             (Some(SharedState { records, queue }), _) => {
                 let peers = Peers::join(Arc::clone(&records), PeerOptions::default()).await;
@@ -161,14 +172,10 @@ impl KnowledgeBase {
             }
             (None, None) => builder,
         };
-        let embedded_vectors =
-            || -> Option<Arc<dyn VectorStore>> { Some(Arc::new(embedded.as_ref()?.store.vectors())) };
-        let builder = set_if_some(builder, vectors.clone().or_else(embedded_vectors), Builder::vectors);
+        let builder = set_if_some(builder, vectors_in_use, Builder::vectors);
         let builder = match (blobs, folder) {
             (Some(blobs), _) => builder.originals(Originals::on(Arc::clone(&blobs))).blobs(blobs),
-            (None, Some(folder)) => {
-                builder.originals(Originals::in_folder(uploads_dir)).blobs(Arc::new(folder))
-            }
+            (None, Some(folder)) => builder.originals(Originals::in_folder(uploads_dir)).blobs(folder),
             (None, None) => builder,
         };
         // A backup is a copy of the whole embedded store and of two folders.
