@@ -5,7 +5,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 use anyhow::{Context, Result, anyhow};
 use lkr::{
     OtherStores, SharedState,
-    ports::{ObjectStore, StateStore, TaskQueue, VectorStore, state::MergePolicy},
+    ports::{
+        ObjectStore, StateStore, TaskQueue, VectorStore,
+        state::{MergePolicy, ScanOrder},
+    },
 };
 use lkr_auth::AuthMergePolicy;
 use lkr_blobs_s3::{S3Config, S3Location};
@@ -47,7 +50,7 @@ pub(crate) async fn open_stores(config: &Config) -> Result<OpenStores> {
     Ok(OpenStores { stores: OtherStores { vectors, state, blobs }, fallback })
 }
 
-async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn VectorStore>>> {
+pub(crate) async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn VectorStore>>> {
     if config.vectors != VectorsBackend::Qdrant {
         return Ok(None);
     }
@@ -105,6 +108,50 @@ async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<d
 }
 
 async fn open_redis_store(config: &Config) -> Result<RedisStore> {
+    let redis = redis_config(config).await?;
+    let file = config.data_dir.join(INSTALLATION);
+    let remembered = remembered_installation(&file).await;
+    let open = async || RedisStore::open(redis.clone(), remembered).await;
+    let Opened { store, installation, found_empty, warnings } =
+        until_available("Redis", open, lkr::ports::state::Error::is_retryable)
+            .await
+            .context("cannot open the state store in Redis")?;
+    // Records that a repair restored are in a new installation. An empty store would treat every text as garbage, and make
+    // a new first admin.
+    if found_empty && is_empty(&store).await? {
+        return Err(anyhow!(
+            "Redis has lost its records: its installation is {installation} and no longer {}. Restore them from the points and \
+             texts with `lkr doctor --shared --repair`, or remove {} if an empty Redis is intended",
+            remembered.unwrap_or_default(),
+            file.display()
+        ));
+    }
+    tokio::fs::write(&file, installation.to_string())
+        .await
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    warn_of(&warnings);
+    Ok(store)
+}
+
+/// The store in Redis, for commands: it may have lost its records.
+///
+/// # Errors
+/// Redis cannot be reached.
+pub(crate) async fn open_redis_for_repair(config: &Config) -> Result<SharedState> {
+    let Opened { store, warnings, .. } = RedisStore::open(redis_config(config).await?, None)
+        .await
+        .context("cannot open the state store in Redis")?;
+    warn_of(&warnings);
+    Ok(SharedState { records: Arc::new(store.state()), queue: Arc::new(store.queue()) })
+}
+
+fn warn_of(warnings: &[String]) {
+    for warning in warnings {
+        tracing::warn!("Redis may lose acknowledged writes: {warning}");
+    }
+}
+
+async fn redis_config(config: &Config) -> Result<RedisConfig> {
     let url = config.redis_url.as_deref().ok_or_else(|| anyhow!("state = redis needs redis_url"))?;
     let mut redis = RedisConfig::new(url);
     redis.prefix.clone_from(&config.redis_prefix);
@@ -114,32 +161,10 @@ async fn open_redis_store(config: &Config) -> Result<RedisStore> {
         Some(file) => Some(read(file).await?),
         None => None,
     };
-    let file = config.data_dir.join(INSTALLATION);
-    let remembered = remembered_installation(&file).await;
-    let open = async || RedisStore::open(redis.clone(), remembered).await;
-    let Opened { store, installation, found_empty, warnings } =
-        until_available("Redis", open, lkr::ports::state::Error::is_retryable)
-            .await
-            .context("cannot open the state store in Redis")?;
-    if found_empty {
-        // An empty store would treat every text as garbage, and make a new first admin.
-        return Err(anyhow!(
-            "Redis has lost its records: its installation is {installation} and no longer {}. Rebuild them from the points and \
-             texts with `lkr doctor --repair`, or remove {} if another Redis is intended",
-            remembered.unwrap_or_default(),
-            file.display()
-        ));
-    }
-    tokio::fs::write(&file, installation.to_string())
-        .await
-        .with_context(|| format!("cannot write {}", file.display()))?;
-    for warning in warnings {
-        tracing::warn!("Redis may lose acknowledged writes: {warning}");
-    }
-    Ok(store)
+    Ok(redis)
 }
 
-async fn open_blobs(config: &Config) -> Result<Option<Arc<dyn ObjectStore>>> {
+pub(crate) async fn open_blobs(config: &Config) -> Result<Option<Arc<dyn ObjectStore>>> {
     let Some(location) = config.object_store() else { return Ok(None) };
     let location: S3Location = location.parse()?;
     let (id, secret) = (config.s3_access_key_id.clone(), config.s3_secret_access_key.clone());
@@ -153,6 +178,10 @@ async fn open_blobs(config: &Config) -> Result<Option<Arc<dyn ObjectStore>>> {
         .await
         .with_context(|| format!("cannot use {location}"))?;
     Ok(Some(store))
+}
+
+async fn is_empty(store: &RedisStore) -> Result<bool> {
+    Ok(store.state().scan("", None, ScanOrder::Ascending, 1).await?.is_empty())
 }
 
 /// Repeats `open` while the store is away: several services are often started at once.

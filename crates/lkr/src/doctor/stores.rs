@@ -104,7 +104,7 @@ pub(crate) async fn refuse_lost_records(
     if !has_lost_records(records, vectors, blobs).await? {
         return Ok(());
     }
-    let reason = "the state store is empty, but there are points or texts: run 'lkr doctor --repair' to restore the \
+    let reason = "the state store is empty, but there are points or texts: run 'lkr doctor --shared --repair' to restore the \
                   records, or use empty stores";
     Err(Error::new(ErrorKind::Unavailable, "open knowledge base", reason))
 }
