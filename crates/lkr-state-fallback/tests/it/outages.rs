@@ -196,11 +196,11 @@ async fn mirror_without_room_is_unavailable_for_what_it_does_not_have() {
     for key in ["m/1", "m/2", "m/3"] {
         remote.store().apply(put(key, "1234567")).await.unwrap();
     }
-    let config = FallbackConfig { max_mirror_bytes: 20, ..config(folder.path()) };
+    let config = FallbackConfig { max_mirror_bytes: 800, ..config(folder.path()) };
     let state =
         FallbackState::open(Arc::clone(&remote) as _, vec![Arc::new(TestPolicy)], config).await.unwrap();
     let status = state.status().await;
-    assert!(!status.is_mirror_complete && status.mirror_bytes <= 20, "{status:?}");
+    assert!(!status.is_mirror_complete && status.mirror_bytes <= 800, "{status:?}");
     remote.off();
     assert_eq!(text(&state, "m/1").await.unwrap(), "1234567");
     assert_kind(state.get("m/3").await, ErrorKind::Unavailable);
