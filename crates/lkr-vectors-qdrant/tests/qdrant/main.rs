@@ -13,6 +13,7 @@ mod filters;
 mod loopback;
 mod outages;
 mod proxy;
+mod quantized;
 mod requests;
 mod snapshots;
 mod support;
