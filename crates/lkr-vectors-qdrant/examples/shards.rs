@@ -1,5 +1,5 @@
 //! What several shards cost: the scores of sparse queries with one shard and with three, and the time of a query in all
-//! spaces and in one of ten.
+//! spaces and in one of ten, also without the second request for exact sums.
 //!
 //! `cargo run -p lkr-vectors-qdrant --example shards -- URL [POINTS] [QUERIES]`
 #![allow(
@@ -92,7 +92,9 @@ async fn measure(url: &str, shards: u32, points: &[Point], queries: &[SparseVect
     let mut options = QdrantOptions::new(url);
     options.prefix = format!("shards_{shards}_");
     options.shard_number = NonZeroU32::new(shards).unwrap();
-    let store = QdrantVectors::open(options).await.unwrap();
+    let store = QdrantVectors::open(options.clone()).await.unwrap();
+    options.exact_sums = false;
+    let inexact = QdrantVectors::open(options).await.unwrap();
     let collection = Collection::new("chunks").unwrap();
     store.drop_collection(&collection).await.unwrap();
     store.ensure(&CollectionSpec { collection: collection.clone(), dense: None }).await.unwrap();
@@ -102,9 +104,13 @@ async fn measure(url: &str, shards: u32, points: &[Point], queries: &[SparseVect
     }
     println!("{shards} shards: {} points stored in {:.1} s", points.len(), start.elapsed().as_secs_f64());
     let mut results = Vec::new();
-    for (name, scope) in
-        [("all spaces", Scope::All), ("one space", Scope::of(SpaceName::new("space-3").unwrap()))]
-    {
+    let one_space = Scope::of(SpaceName::new("space-3").unwrap());
+    for (name, store, scope) in [
+        ("all spaces", &store, Scope::All),
+        ("one space", &store, one_space.clone()),
+        ("all spaces, sums of Qdrant", &inexact, Scope::All),
+        ("one space, sums of Qdrant", &inexact, one_space),
+    ] {
         let mut times = Vec::new();
         for vector in queries {
             let vector = QueryVector::Sparse(vector.clone());
@@ -131,7 +137,8 @@ async fn measure(url: &str, shards: u32, points: &[Point], queries: &[SparseVect
 }
 
 fn compare(one: &[Vec<Hit>], three: &[Vec<Hit>]) {
-    for (name, range) in [("all spaces", 0..one.len() / 2), ("one space", one.len() / 2..one.len())] {
+    let queries = one.len() / 4;
+    for (name, range) in [("all spaces", 0..queries), ("one space", queries..2 * queries)] {
         let (mut differences, mut common, mut total) = (Vec::new(), 0, 0);
         for (one, three) in one[range.clone()].iter().zip(&three[range]) {
             let top = |hits: &[Hit]| hits.iter().take(10).map(|hit| hit.id).collect::<Vec<_>>();

@@ -73,7 +73,8 @@ pub enum Quantization {
     None,
     /// A byte for each dimension: a quarter of the memory.
     ScalarInt8,
-    /// A bit for each dimension: a thirty-second of the memory. For models of a thousand dimensions and more.
+    /// A bit for each dimension: a thirty-second of the memory. For models of a thousand dimensions and more. Each query
+    /// reads at least a thousand original vectors, if there are as many.
     Binary,
 }
 

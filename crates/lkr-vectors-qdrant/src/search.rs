@@ -20,6 +20,9 @@ use crate::{
     write::check_dense,
 };
 
+/// Searches among this number of points are exact.
+const EXACT_POINTS: f64 = 1_000.0;
+
 /// Above this limit, the matching points are counted, and no more hits are asked for.
 const MAX_UNCOUNTED_LIMIT: usize = 10_000;
 
@@ -119,9 +122,14 @@ impl Shared {
 
     fn dense_params(&self, limit: usize) -> SearchParams {
         let is_quantized = self.options.quantization != Quantization::None;
+        let mut oversampling = self.options.oversampling.max(1.0);
+        if self.options.quantization == Quantization::Binary {
+            // Qdrant compares bits in small collections, too.
+            oversampling = oversampling.max(EXACT_POINTS / limit as f64);
+        }
         let quantization = QuantizationSearchParams {
             rescore: Some(true),
-            oversampling: Some(self.options.oversampling.max(1.0)),
+            oversampling: Some(oversampling),
             ..QuantizationSearchParams::default()
         };
         SearchParams {
