@@ -19,7 +19,7 @@ pub struct Program {
 }
 
 /// Stores that are being opened. The future must run in a runtime that lives as long as they do.
-pub type OpeningStores = Pin<Box<dyn Future<Output = Result<Configured>> + Send>>;
+pub type OpeningStores = Pin<Box<dyn Future<Output = Result<Configured>>>>;
 
 /// The stores of a configuration.
 #[derive(Debug, Clone)]

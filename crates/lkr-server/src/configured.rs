@@ -3,6 +3,7 @@
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result, anyhow};
+use futures_util::FutureExt;
 use lkr::{Folders, OtherStores};
 
 use crate::{
@@ -37,6 +38,7 @@ pub struct ConfiguredStores {
 /// What is wrong with the configuration, or a store that cannot be opened.
 pub async fn open_configured(file: Option<PathBuf>) -> Result<ConfiguredStores> {
     let config = read_config(file)?;
+    // Boxed, because the compiler bounds how deep futures are nested.
     let opening = async {
         let state = match config.state {
             StateBackend::Redis => Some(open_redis_for_repair(&config).await?),
@@ -44,7 +46,8 @@ pub async fn open_configured(file: Option<PathBuf>) -> Result<ConfiguredStores> 
         };
         let (vectors, blobs) = tokio::try_join!(open_vectors(&config), open_blobs(&config))?;
         anyhow::Ok(OtherStores { vectors, state, blobs })
-    };
+    }
+    .boxed_local();
     let stores =
         tokio::time::timeout(PATIENCE, opening).await.map_err(|_| anyhow!("a store does not answer"))??;
     let folders = Folders {

@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, Result, anyhow};
+use futures_util::FutureExt;
 use lkr::{KnowledgeBase, OpenOptions, OtherStores, Taxonomy};
 use lkr_auth::{Auth, AuthOptions};
 use lkr_outgoing::{Outgoing, Policy};
@@ -37,8 +38,9 @@ pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Ser
     create_private_dir(&config.data_dir)
         .await
         .with_context(|| format!("cannot create the data folder {}", config.data_dir.display()))?;
-    let OpenStores { stores, fallback } = open_stores(config).await?;
-    let kb = open_knowledge_base(config, app, stores, late).await?;
+    // Boxed, because the compiler bounds how deep futures are nested.
+    let OpenStores { stores, fallback } = open_stores(config).boxed_local().await?;
+    let kb = open_knowledge_base(config, app, stores, late).boxed_local().await?;
     let options = AuthOptions { operator: app.options.operator.clone(), ..AuthOptions::default() };
     let auth = Auth::new(kb.state(), &options)?;
     let spaces = kb.spaces().clone();

@@ -29,7 +29,7 @@ fn line(finding: &Finding) -> String {
 }
 
 fn summary(examined: &DoctorReport) -> String {
-    let DoctorReport { report, is_partial, aside } = examined;
+    let DoctorReport { report, is_partial, aside, running_processes } = examined;
     let unrepaired = report.findings.iter().filter(|finding| finding.is_unrepaired()).count();
     let mut summary = match *is_partial {
         true => "nothing else was checked, because the pages of the store are damaged".to_owned(),
@@ -41,7 +41,11 @@ fn summary(examined: &DoctorReport) -> String {
         (all, unrepaired) => format!("; {all} found, {unrepaired} not repaired"),
     };
     let aside = aside.as_ref().map(|aside| format!("; data that was moved aside is in {}", aside.display()));
-    summary + &aside.unwrap_or_default()
+    let running = match running_processes {
+        0 => "",
+        _ => "; processes may be running, and what they changed meanwhile may be among the findings",
+    };
+    summary + &aside.unwrap_or_default() + running
 }
 
 fn object(examined: &DoctorReport) -> Value {

@@ -71,11 +71,16 @@ async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
         _ => return ApiResponse::not_ready("starting or stopping", &Readiness::closed()),
     };
     let kb = &services.kb;
+    let goes_on = match &services.fallback {
+        // Nothing goes on from memory once Redis has come back without its records.
+        Some(fallback) => !fallback.status().await.is_remote_empty,
+        None => false,
+    };
     let readiness = Readiness {
         embedding: kb.embedding().await.ok().map(EmbeddingItem::from),
         queue: kb.queue_status().await.ok().map(QueueItem::from),
         workers: Some(kb.worker_status().into()),
-        ..Readiness::new(kb.health().await, services.fallback.is_some())
+        ..Readiness::new(kb.health().await, goes_on)
     };
     if readiness.is_down() {
         tracing::warn!(checks = ?readiness.checks, "a store is down");
