@@ -67,6 +67,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-sync", &["lkr-domain"]),
     ("lkr-swagger-ui", &[]),
     ("lkr-taxonomy", &["lkr-domain", "lkr-models", "lkr-text"]),
+    ("lkr-test-history", &[]),
     ("lkr-test-provider", &["lkr-domain", "lkr-models", "lkr-text"]),
     ("lkr-test-support", &[]),
     ("lkr-text", &[]),
