@@ -89,7 +89,7 @@ fn use_of_a_lease_that_was_given_back_is_found() {
 #[test]
 fn token_that_does_not_grow_is_found() {
     let finished = finish(40, 41, 5, Outcome::Done);
-    check(&[enqueue(0, 1), claim(2, 3, 5), claim(20, 21, 5), finished.clone()], &[TokenNotLarger]);
+    check(&[enqueue(0, 1), claim(2, 3, 5), claim(20, 21, 5), finished], &[TokenNotLarger]);
     let found = check_queue(&[enqueue(0, 1), claim(2, 3, 5), claim(20, 21, 4)], LeaseTimes::Ignored, false);
     assert_eq!(found.iter().map(|anomaly| anomaly.kind).collect::<Vec<_>>(), [TokenNotLarger]);
 }
