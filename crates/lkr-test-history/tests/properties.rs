@@ -1,13 +1,16 @@
 //! The checker against histories of a simulator, and against a search for an order of all operations.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-#[path = "support/build.rs"]
-mod build;
+#[path = "support/queue_simulator.rs"]
+mod queue_simulator;
 #[path = "support/search.rs"]
 mod search;
 #[path = "support/simulator.rs"]
 mod simulator;
 
-use lkr_test_history::{Call, Change, Expect, Operation, Outcome, Seen, check_state};
+use lkr_test_history::{
+    AnomalyKind, Call, Change, Expect, LeaseTimes, Operation, Outcome, Seen, check_queue, check_state,
+};
 use proptest::prelude::*;
 use simulator::{History, simulate};
 
@@ -66,6 +69,37 @@ proptest! {
         prop_assert!(!check_state(&operations).is_empty(), "{}", shown(&operations));
     }
 
+    #[test]
+    fn histories_of_a_correct_queue_are_accepted(seed: u64, operations in 1..200_usize) {
+        let history = queue_simulator::simulate(seed, operations);
+        let anomalies = check_queue(&history, LeaseTimes::Checked, true);
+        prop_assert!(anomalies.is_empty(), "{anomalies:#?}");
+    }
+
+    /// A call that was refused after a newer claim is accepted.
+    #[test]
+    fn uses_of_lost_leases_are_found(seed: u64, choice: prop::sample::Index) {
+        let mut history = queue_simulator::simulate(seed, 150);
+        let is_late = |used: &Operation| history.iter().any(|claim| queue_simulator::is_newer_claim(claim, used));
+        let late: Vec<usize> = (0..history.len()).filter(|number| is_late(&history[*number])).collect();
+        prop_assume!(!late.is_empty());
+        history[*choice.get(&late)].outcome = Outcome::Done;
+        let anomalies = check_queue(&history, LeaseTimes::Ignored, true);
+        prop_assert!(anomalies.iter().any(|anomaly| anomaly.kind == AnomalyKind::LeaseUsedAfterLoss), "{anomalies:?}");
+    }
+
+    /// A task vanishes instead of being finished.
+    #[test]
+    fn lost_tasks_are_found(seed: u64, choice: prop::sample::Index) {
+        let mut history = queue_simulator::simulate(seed, 150);
+        let tasks = queue_simulator::accepted_tasks(&history);
+        prop_assume!(!tasks.is_empty());
+        let lost = choice.get(&tasks);
+        history.retain(|operation| !matches!(&operation.call, Call::Finish { task, .. } if task == lost));
+        let anomalies = check_queue(&history, LeaseTimes::Ignored, true);
+        prop_assert!(anomalies.iter().any(|anomaly| anomaly.kind == AnomalyKind::TaskLost), "{anomalies:?}");
+    }
+
     /// Whatever the answers are: if some order of the operations explains them, nothing is reported.
     #[test]
     fn whatever_has_an_explanation_is_accepted(seed: u64, operations in 1..8_usize, changes in 0..4_usize) {
@@ -88,6 +122,7 @@ fn most_histories_without_an_explanation_are_found() {
             found += usize::from(!check_state(&history).is_empty());
         }
     }
+    println!("{found} of {all} found");
     assert!(all > 500 && found * 100 >= all * 80, "{found} of {all}");
 }
 

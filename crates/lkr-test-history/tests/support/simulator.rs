@@ -16,7 +16,7 @@ pub(crate) struct History {
 }
 
 /// A generator of numbers (SplitMix64), so that a seed always makes the same history.
-pub(crate) struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     pub(crate) fn below(&mut self, bound: usize) -> usize {
@@ -129,7 +129,7 @@ impl Store {
             0 => expect = Expect::Any,
             1 => expect = Expect::Absent,
             2 if self.version > 0 => {
-                expect = Expect::Version(1 + self.random.below(self.version as usize) as u64)
+                expect = Expect::Version(1 + self.random.below(self.version as usize) as u64);
             }
             // A version that was replaced.
             3 => {
