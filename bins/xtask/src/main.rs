@@ -7,6 +7,7 @@
 //! - `book` builds the documentation as a book and checks its links.
 //! - `files` scores the parsers on a folder of files with references.
 //! - `fuzz` runs each fuzz target for a minute; `crash` kills a loaded server many times.
+//! - `histories` records what several processes see of Redis while they are disturbed, and checks it.
 //! - `console` tries the console in a browser: every page in every width, theme and language, or its speed.
 //! - `clients` tries the server with real clients of other projects.
 //! - `breaks` checks that tests catch the mistakes in `tests/breaks`.
@@ -44,7 +45,7 @@ use anyhow::{Context, Result, bail, ensure};
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | book | \
                      build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
                      model [FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
-                     breaks [NAME] | clients [NAME…] | console [pages | speed] | deploy";
+                     histories [SECONDS] | breaks [NAME] | clients [NAME…] | console [pages | speed] | deploy";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -62,6 +63,7 @@ fn main() -> Result<()> {
         Some("files") => files::score(rest.first().map(Path::new)),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("crash") => crash(&rest),
+        Some("histories") => histories(&rest),
         Some("clients") => clients::check(&rest),
         Some("console") => console(rest.first().and_then(|what| what.to_str())),
         Some("deploy") => deploy::check(),
@@ -118,6 +120,17 @@ fn crash(arguments: &[OsString]) -> Result<()> {
     let mut tests = cargo(&test)?;
     tests.env("CRASH_KILLS", kills);
     with_model(&mut tests)?;
+    run(tests)
+}
+
+/// Records and checks a long history of processes on Redis, and that broken variants of it are caught; the tests do it for some
+/// seconds.
+fn histories(arguments: &[OsString]) -> Result<()> {
+    let seconds = arguments.first().and_then(|seconds| seconds.to_str()).unwrap_or("300");
+    let test = ["test", "--package", "lkr-state-redis", "--test", "history", "--", "--nocapture"];
+    let mut tests = cargo(&test)?;
+    tests.env("LKR_HISTORY_SECONDS", seconds);
+    tools::with_redis()?;
     run(tests)
 }
 

@@ -50,11 +50,16 @@ pub(crate) fn with_tools(tests: &mut Command) -> Result<()> {
         tests.env(PDFIUM, library);
     }
     or_skip("tests with tesseract", program("tesseract", &TESSERACT_PACKAGES))?;
-    or_skip("tests with Redis", program("redis-server", &REDIS_PACKAGES))?;
+    with_redis()?;
     if let Some(packages) = or_skip("tests with an S3 server", moto())? {
         tests.env(MOTO, packages);
     }
     with_browser(tests)
+}
+
+/// Makes redis-server available.
+pub(crate) fn with_redis() -> Result<()> {
+    or_skip("tests with Redis", program("redis-server", &REDIS_PACKAGES)).map(drop)
 }
 
 /// Makes Chromium and the packages of the console's tests available.

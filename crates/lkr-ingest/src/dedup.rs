@@ -8,8 +8,9 @@ use lkr_state::{Peers, Write};
 
 use crate::{
     Result,
-    duplicate_index::{DuplicateIndex, SpaceText, TextClaim},
+    duplicate_index::{DuplicateIndex, TextClaim},
     shared_claim::SharedClaim,
+    space_text::SpaceText,
 };
 
 /// Whether a text becomes a document.

@@ -9,7 +9,7 @@ use std::{
 use lkr_catalog::{Catalog, FINGERPRINT_CHANGE_KEPT, FingerprintChange};
 use lkr_domain::{Dedup, DocId, Document, Fingerprint, SpaceName, TaskId};
 
-use crate::{Result, SimhashIndex, shared_claim::SharedClaim};
+use crate::{Result, SimhashIndex, shared_claim::SharedClaim, space_text::SpaceText};
 
 /// The number of fingerprints that are read at a time.
 const PAGE: usize = 1_000;
@@ -32,13 +32,6 @@ struct Followed {
     at: Option<Instant>,
     /// The versions of the marks that were read.
     versions: HashMap<DocId, u64>,
-}
-
-/// A text and the space in which its duplicates are looked for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SpaceText<'a> {
-    pub(crate) space: &'a SpaceName,
-    pub(crate) fingerprint: &'a Fingerprint,
 }
 
 /// The fingerprints of live documents by space.

@@ -46,6 +46,7 @@ mod runner;
 mod section;
 mod shared_claim;
 mod simhash_index;
+mod space_text;
 mod staging;
 mod state;
 mod store_points;

@@ -4,7 +4,7 @@ use lkr_catalog::{Catalog, StoredTextClaim, TextClaims, is_near};
 use lkr_domain::{SpaceName, TaskId};
 use lkr_state::Peers;
 
-use crate::{Error, Result, duplicate_index::SpaceText};
+use crate::{Error, Result, space_text::SpaceText};
 
 /// A claim in the store. Dropping it removes it in the background; if that fails, it ends with its task or its process.
 #[derive(Debug)]

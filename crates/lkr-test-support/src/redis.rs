@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure fails the test that starts the server")]
 
 use std::{
+    ffi::OsString,
     fs::{self, File},
     io::{self, Read as _, Write as _},
     net::{TcpListener, TcpStream},
@@ -30,6 +31,7 @@ pub struct RedisServer {
     port: u16,
     folder: TempDir,
     arguments: Vec<String>,
+    environment: Vec<(String, OsString)>,
     process: Child,
 }
 
@@ -49,11 +51,24 @@ impl RedisServer {
     /// As [`start`](Self::start) does.
     #[must_use]
     pub fn start_with(settings: &[&str]) -> Option<Self> {
-        Self::start_configured("", &[&DURABLE[..], &["--save", ""], settings].concat())
+        Self::start_configured("", &[&DURABLE[..], &["--save", ""], settings].concat(), Vec::new())
+    }
+
+    /// Starts a server with more variables in its environment, which it also has after a restart.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start) does.
+    #[must_use]
+    pub fn start_in(environment: Vec<(String, OsString)>) -> Option<Self> {
+        Self::start_configured("", &[&DURABLE[..], &["--save", ""]].concat(), environment)
     }
 
     /// Starts a server with the lines of a configuration file, which sentinels need because they write to it.
-    pub(crate) fn start_configured(lines: &str, arguments: &[&str]) -> Option<Self> {
+    pub(crate) fn start_configured(
+        lines: &str,
+        arguments: &[&str],
+        environment: Vec<(String, OsString)>,
+    ) -> Option<Self> {
         if Command::new(PROGRAM).arg("--version").output().is_err() {
             skip(&format!("{PROGRAM} is not installed"));
             return None;
@@ -64,9 +79,9 @@ impl RedisServer {
         for _ in 0..5 {
             let port = free_port();
             fs::write(folder.path().join(CONFIG), lines).unwrap();
-            let mut process = launch(port, &folder, &arguments);
+            let mut process = launch(port, &folder, &arguments, &environment);
             if wait_until_ready(port, &mut process) {
-                return Some(Self { port, folder, arguments, process });
+                return Some(Self { port, folder, arguments, environment, process });
             }
         }
         panic!("{PROGRAM} does not start: {}", fs::read_to_string(folder.path().join("log")).unwrap());
@@ -95,7 +110,7 @@ impl RedisServer {
     /// # Panics
     /// If the server does not start.
     pub fn restart(&mut self) {
-        self.process = launch(self.port, &self.folder, &self.arguments);
+        self.process = launch(self.port, &self.folder, &self.arguments, &self.environment);
         assert!(wait_until_ready(self.port, &mut self.process), "{PROGRAM} does not start again");
     }
 
@@ -151,10 +166,11 @@ fn free_port() -> u16 {
     }
 }
 
-fn launch(port: u16, folder: &TempDir, arguments: &[String]) -> Child {
+fn launch(port: u16, folder: &TempDir, arguments: &[String], environment: &[(String, OsString)]) -> Child {
     let log = File::create(folder.path().join("log")).unwrap();
     let mut command = Command::new(PROGRAM);
     command.arg(CONFIG).args(["--port", &port.to_string(), "--bind", "127.0.0.1"]).args(arguments);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     command.current_dir(folder.path()).stdin(Stdio::null()).stderr(Stdio::null()).stdout(log);
     command.spawn().unwrap()
 }

@@ -40,7 +40,7 @@ impl RedisSentinels {
              sentinel down-after-milliseconds {MASTER} 1000\n\
              sentinel failover-timeout {MASTER} 2000\n"
         );
-        let sentinel = |_| RedisServer::start_configured(&lines, &["--sentinel"]);
+        let sentinel = |_| RedisServer::start_configured(&lines, &["--sentinel"], Vec::new());
         let sentinels = (0..3).map(sentinel).collect::<Option<_>>()?;
         let set = Self { servers, sentinels };
         set.wait("the sentinels do not find the servers", || set.sentinels.iter().all(knows_all));

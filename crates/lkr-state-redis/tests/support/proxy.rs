@@ -1,9 +1,10 @@
-//! A TCP proxy that loses answers and repeats requests.
+//! A TCP proxy that loses answers, repeats and delays requests, and cuts connections.
+#![allow(dead_code, reason = "each test uses some")]
 
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -11,8 +12,12 @@ use std::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    time::sleep,
+    sync::Notify,
+    time::{sleep, timeout},
 };
+
+/// How long a copy waits for its answer.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// How many requests of scripts meet which fault.
 #[derive(Default)]
@@ -23,6 +28,10 @@ pub(crate) struct Faults {
     pub(crate) copies: AtomicUsize,
     /// Copies that the server has answered.
     pub(crate) delivered: AtomicUsize,
+    /// How many milliseconds every request waits.
+    pub(crate) delay_ms: AtomicU64,
+    /// Ends all connections.
+    cut: Notify,
 }
 
 pub(crate) struct Proxy {
@@ -57,6 +66,16 @@ impl Proxy {
         self.faults.copies.store(count, Ordering::SeqCst);
     }
 
+    /// Delays every request from now on by so many milliseconds.
+    pub(crate) fn delay(&self, millis: u64) {
+        self.faults.delay_ms.store(millis, Ordering::SeqCst);
+    }
+
+    /// Ends all connections; requests on their way get no answer.
+    pub(crate) fn cut(&self) {
+        self.faults.cut.notify_waiters();
+    }
+
     /// Waits until the server has answered so many copies.
     pub(crate) async fn wait_for_copies(&self, count: usize) {
         while self.faults.delivered.load(Ordering::SeqCst) < count {
@@ -67,6 +86,8 @@ impl Proxy {
 
 async fn serve(client: TcpStream, server: u16, delay: Duration, faults: Arc<Faults>) {
     let Ok(upstream) = TcpStream::connect(("127.0.0.1", server)).await else { return };
+    let cutting = Arc::clone(&faults);
+    let cut = cutting.cut.notified();
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = upstream.into_split();
     // Whether the last request runs a script.
@@ -80,6 +101,10 @@ async fn serve(client: TcpStream, server: u16, delay: Duration, faults: Arc<Faul
             seen.store(runs_script, Ordering::SeqCst);
             if runs_script && take(&shared.copies) {
                 tokio::spawn(deliver_late(request.to_vec(), server, delay, Arc::clone(&shared)));
+            }
+            let delay = shared.delay_ms.load(Ordering::SeqCst);
+            if delay > 0 {
+                sleep(Duration::from_millis(delay)).await;
             }
             if to_server.write_all(request).await.is_err() {
                 return;
@@ -98,15 +123,18 @@ async fn serve(client: TcpStream, server: u16, delay: Duration, faults: Arc<Faul
         }
     };
     // The end of one direction ends the other.
-    tokio::select! { () = requests => {}, () = answers => {} }
+    tokio::select! { () = requests => {}, () = answers => {}, () = cut => {} }
 }
 
 async fn deliver_late(request: Vec<u8>, server: u16, delay: Duration, faults: Arc<Faults>) {
     sleep(delay).await;
-    let mut upstream = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
-    upstream.write_all(&request).await.unwrap();
-    let _answer = upstream.read(&mut [0; 4096]).await.unwrap();
-    faults.delivered.fetch_add(1, Ordering::SeqCst);
+    // The server may have been killed meanwhile.
+    let Ok(mut upstream) = TcpStream::connect(("127.0.0.1", server)).await else { return };
+    if upstream.write_all(&request).await.is_ok()
+        && matches!(timeout(ANSWER, upstream.read(&mut [0; 4096])).await, Ok(Ok(1..)))
+    {
+        faults.delivered.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 /// Takes one of the faults that are left.
