@@ -1,12 +1,12 @@
 //! The server for the command line.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf};
 
-use lkr_cli::{LocalServer, Program};
+use lkr_cli::{Configured, LocalServer, OpeningStores, Program};
 
 /// The server that the command line starts.
 pub(crate) const PROGRAM: Program =
-    Program { serve: lkr_server::main, open, flags: lkr_server::config::command };
+    Program { serve: lkr_server::main, open, flags: lkr_server::config::command, stores };
 
 /// A server in this process.
 struct InProcess(lkr_server::LocalServer);
@@ -23,6 +23,14 @@ impl LocalServer for InProcess {
     fn stop(self: Box<Self>) -> anyhow::Result<()> {
         self.0.stop()
     }
+}
+
+fn stores(file: Option<PathBuf>) -> OpeningStores {
+    Box::pin(async move {
+        let lkr_server::ConfiguredStores { stores, folders, records, points, blobs, secret_key } =
+            lkr_server::open_configured(file).await?;
+        Ok(Configured { stores, folders, records, points, blobs, secret_key })
+    })
 }
 
 fn open(flags: Vec<OsString>) -> anyhow::Result<Box<dyn LocalServer>> {

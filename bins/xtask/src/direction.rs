@@ -20,6 +20,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
             "lkr-layers",
             "lkr-models",
             "lkr-parsers",
+            "lkr-spaces",
             "lkr-state",
             "lkr-taxonomy",
             "lkr-text",
@@ -63,6 +64,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-settings", &["lkr-domain", "lkr-sealing", "lkr-state"]),
     ("lkr-spaces", &["lkr-domain", "lkr-state"]),
     ("lkr-state", &["lkr-domain"]),
+    ("lkr-state-fallback", &["lkr-domain", "lkr-state"]),
     ("lkr-state-redis", &["lkr-domain", "lkr-state"]),
     ("lkr-store-lmdb", &["lkr-domain", "lkr-state", "lkr-vectors"]),
     ("lkr-sync", &["lkr-domain"]),
@@ -72,6 +74,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-test-support", &[]),
     ("lkr-text", &[]),
     ("lkr-vectors", &["lkr-domain"]),
+    ("lkr-vectors-qdrant", &["lkr-domain", "lkr-vectors"]),
     (
         "lkr-webhooks",
         &["lkr-catalog", "lkr-domain", "lkr-outgoing", "lkr-sealing", "lkr-state", "lkr-vectors"],

@@ -1,5 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
+use lkr_domain::DocId;
 use lkr_state::{Expect, Record, ScanOrder, StateStore, Write};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
@@ -184,6 +185,16 @@ fn read(key: &str, record: &Record) -> Result<AuditEntry> {
     Ok(AuditEntry { id, at, actor, action, target, request_id, detail })
 }
 
+/// The document that an entry says was deleted, by the entry's key and value; `None` for every other record.
+#[must_use]
+pub fn deleted_document(key: &str, value: &[u8]) -> Option<DocId> {
+    if !key.starts_with(AUDIT) {
+        return None;
+    }
+    let entry: AuditV1 = decode(value).ok()?;
+    entry.target.parse().ok().filter(|_| entry.action == AuditAction::DocumentDelete.name())
+}
+
 /// The details of an entry.
 pub(crate) fn detail<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
@@ -192,6 +203,18 @@ pub(crate) fn detail<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, V
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entry_of_a_deletion_names_the_document() {
+        let (doc_id, by) = (DocId::new(), Actor { actor: "eva", account_id: None, request_id: "1" });
+        for &action in AuditAction::ALL {
+            let write = AuditLog::entry(by, action, &doc_id.to_string(), Map::new()).unwrap();
+            let lkr_state::Op::Put { value, .. } = write.op else { panic!("an entry is stored") };
+            let expected = (action == AuditAction::DocumentDelete).then_some(doc_id);
+            assert_eq!(deleted_document(&write.key, &value), expected, "{action}");
+            assert_eq!(deleted_document("auth/account/eva", &value), None);
+        }
+    }
 
     #[test]
     fn action_from_name_is_the_inverse_of_name() {

@@ -26,7 +26,7 @@ mod throttle;
 pub use account::{Account, AccountChange, NewAccount, Role, check_username};
 pub use actor::Actor;
 pub use api_key::{ApiKey, KeyRequest, NewKey};
-pub use audit::{AuditAction, AuditEntry, AuditFilter, AuditLog};
+pub use audit::{AuditAction, AuditEntry, AuditFilter, AuditLog, deleted_document};
 pub use auth::{Auth, AuthOptions, FIRST_ADMIN};
 pub use credential::{Credential, Identity};
 pub use csrf::{csrf_token, is_csrf_token};

@@ -131,6 +131,15 @@ impl Catalog {
         Ok(self.state.apply(vec![put, Write::delete(note.key(), Expect::Any)]).await?)
     }
 
+    /// Whether the tags of a document's points are being changed, or its points are being copied.
+    ///
+    /// # Errors
+    /// Those of the state store.
+    pub async fn is_changing(&self, doc_id: DocId) -> Result<bool> {
+        let prefix = format!("{}{doc_id}/", key::CHANGES);
+        Ok(!self.state.scan(&prefix, None, ScanOrder::Ascending, 1).await?.is_empty())
+    }
+
     /// Whether points and text of a document are being copied to this revision.
     pub(crate) async fn is_copy(&self, doc_id: DocId, revision: u64) -> Result<bool> {
         let prefix = format!("{}{doc_id}/", key::CHANGES);

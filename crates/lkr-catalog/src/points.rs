@@ -7,7 +7,7 @@ use lkr_vectors::{Collection, Include, Point, PointOrigin, Tags, VectorStore};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Error, Result};
+use crate::{Error, Result, keep_record};
 
 /// A node with its ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl PointSource {
     }
 }
 
-/// The payload of an L1 point.
+/// The payload of an L1 point, without the record that is kept beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct L1Payload {
     title: String,
@@ -53,11 +53,13 @@ struct L1Payload {
 #[must_use]
 pub fn points_of(document: &Document, layered: &Layered) -> Vec<PointSource> {
     let of_layer = |layer| points_in(document.doc_id, document.revision, layered, layer, 0..u32::MAX);
-    Layer::ALL.into_iter().flat_map(of_layer).collect()
+    let mut points: Vec<_> = Layer::ALL.into_iter().flat_map(of_layer).collect();
+    points.iter_mut().filter(|point| point.layer == Layer::L1).for_each(|l1| keep_record(l1, document));
+    points
 }
 
 /// The points of a document's layer with these ordinals, in order. The points of a long document need not be in memory
-/// all at once.
+/// all at once. That of L1 lacks [the record](crate::keep_record).
 #[must_use]
 pub fn points_in(
     doc_id: DocId,

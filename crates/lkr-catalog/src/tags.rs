@@ -3,15 +3,27 @@
 use lkr_domain::{Document, filter::FilterField};
 use lkr_vectors::Tags;
 
+/// The tag of documents whose category a person chose. No filter names it; it is there to restore a record that was lost.
+pub(crate) const BY_HAND: &str = "category_by_hand";
+
 /// The tags of a document's points: every field that it has. A store keeps them once for all points of a document, so
 /// long values are kept as they are.
 #[must_use]
 pub fn tags_of(document: &Document) -> Tags {
+    let by_hand = document.category_by_hand.then(|| tag(BY_HAND, "true"));
     let metadata = document.all_metadata().into_keys().map(FilterField::Metadata);
     let fields = FilterField::FIXED.into_iter().chain(metadata);
     fields
         .filter_map(|field| Some((field.name().into_owned(), field.value_in(document).into_text()?)))
+        .chain(by_hand)
         .collect()
+}
+
+/// Whether points with these tags may belong to the document: [`tags_of`], or those of earlier versions.
+#[must_use]
+pub fn has_tags_of(tags: &Tags, document: &Document) -> bool {
+    let mut expected = tags_of(document);
+    *tags == expected || expected.remove(BY_HAND).is_some() && *tags == expected
 }
 
 /// The tag for a property of documents.

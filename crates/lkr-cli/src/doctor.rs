@@ -10,10 +10,13 @@ use std::{
 use anyhow::{Context, Result};
 use lkr::{
     ErrorKind,
-    doctor::{DoctorOptions, DoctorReport, ReadRecord, examine},
+    doctor::{
+        DoctorOptions, DoctorReport, ReadDeletion, ReadRecord, StoresDoctorOptions, examine, examine_stores,
+    },
+    ports::state::{Expect, Write as RecordWrite},
 };
 
-use crate::{error_line::error_line, folders::FolderArgs};
+use crate::{Configured, Program, error_line::error_line, folders::FolderArgs};
 
 /// The exit status if problems remain.
 const PROBLEMS_REMAIN: u8 = 1;
@@ -26,6 +29,13 @@ const NOT_CHECKED: u8 = 2;
 pub(crate) struct Args {
     #[command(flatten)]
     folders: FolderArgs,
+    /// Check the stores of the configuration, which several processes may use: Redis, Qdrant and an object store. A repair
+    /// restores records that Redis lost, and needs that no process runs.
+    #[arg(long)]
+    shared: bool,
+    /// Repair although processes seem to run on the stores. One that was killed counts for a minute.
+    #[arg(long, requires = "shared")]
+    force: bool,
     /// Repair what can be repaired. Without this flag nothing is changed.
     #[arg(long)]
     repair: bool,
@@ -36,8 +46,8 @@ pub(crate) struct Args {
 
 /// Checks a knowledge base and prints the findings. The exit status is 0 if no problem remains, 1 if some do, and 2 if
 /// the check was not possible.
-pub(crate) fn run(args: &Args) -> ExitCode {
-    match check(args) {
+pub(crate) fn run(args: &Args, program: &Program) -> ExitCode {
+    match check(args, program) {
         Ok(code) => code,
         Err(error) => {
             let _ = writeln!(stderr(), "lkr: {}", error_line(&error));
@@ -46,12 +56,13 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn check(args: &Args) -> Result<ExitCode> {
+fn check(args: &Args, program: &Program) -> Result<ExitCode> {
+    if args.shared {
+        return check_shared(args, program);
+    }
     let folders = args.folders.find()?;
     let shown = folders.data_dir.display().to_string();
-    let readers: Vec<ReadRecord> =
-        vec![lkr_auth::is_readable, lkr_settings::is_readable, lkr_spaces::is_readable];
-    let options = DoctorOptions { folders, repair: args.repair, readers };
+    let options = DoctorOptions { folders, repair: args.repair, readers: readers() };
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     let examined = runtime.block_on(examine(options)).map_err(|error| match error.kind() {
         ErrorKind::Conflict => anyhow::anyhow!("{shown} is in use by another process: stop the server first"),
@@ -59,6 +70,26 @@ fn check(args: &Args) -> Result<ExitCode> {
     })?;
     print::print(&examined, args.json)?;
     Ok(code(&examined))
+}
+
+/// Checks the stores of the configuration of a server in this folder.
+fn check_shared(args: &Args, program: &Program) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+    let examined = runtime.block_on(async {
+        let Configured { stores, folders, .. } = (program.stores)(args.folders.config()).await?;
+        let doctor = DoctorOptions { folders, repair: args.repair, readers: readers() };
+        // Accounts cannot be restored. A server must not make a first admin as if there had been none.
+        let marks = vec![RecordWrite::put(lkr_auth::INITIALISED, Expect::Any, "1")];
+        let deletions: Vec<ReadDeletion> = vec![lkr_auth::deleted_document];
+        let options = StoresDoctorOptions { doctor, stores, deletions, marks, force: args.force };
+        anyhow::Ok(examine_stores(options).await?)
+    })?;
+    print::print(&examined, args.json)?;
+    Ok(code(&examined))
+}
+
+fn readers() -> Vec<ReadRecord> {
+    vec![lkr_auth::is_readable, lkr_settings::is_readable, lkr_spaces::is_readable]
 }
 
 fn code(examined: &DoctorReport) -> ExitCode {

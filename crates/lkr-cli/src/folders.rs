@@ -32,6 +32,11 @@ impl FolderArgs {
         self.data_dir.is_some() || self.blobs.is_some() || self.upload_dir.is_some() || self.config.is_some()
     }
 
+    /// The configuration file that a flag names.
+    pub(crate) fn config(&self) -> Option<PathBuf> {
+        self.config.clone()
+    }
+
     pub(crate) fn find(&self) -> Result<Folders> {
         let file = self.read()?;
         let configured = |flag: &Option<PathBuf>, variable: &str, key: &str| {

@@ -19,6 +19,7 @@ mod http;
 mod import;
 mod local_kb;
 mod mcp;
+mod migrate;
 mod parse;
 mod program;
 mod stats;
@@ -40,7 +41,7 @@ use commands::{
 };
 use exit::{Exit, advice, exit_of, reason};
 
-pub use program::{LocalServer, Program};
+pub use program::{Configured, LocalServer, OpeningStores, Program};
 
 /// Search your own documents, and answer from them with exact citations.
 #[derive(Debug, Parser)]
@@ -103,8 +104,10 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Restore a backup into empty folders.
     Restore(backup::RestoreArgs),
-    /// Check everything that is stored, and repair it on request. No server may be running.
+    /// Check everything that is stored, and repair it on request. No server may be running on a data folder.
     Doctor(doctor::Args),
+    /// Move records, points, texts and originals to other stores.
+    Migrate(migrate::Args),
     /// Set a new password for the account `admin`. No server may be running.
     #[command(disable_help_flag = true)]
     ResetAdmin(ServerArgs),
@@ -174,7 +177,8 @@ fn run(command: Command, program: &Program) -> Result<ExitCode> {
         Command::Top(args) => top::run(&args),
         Command::Backup(args) => backup::run_backup(&args),
         Command::Restore(args) => backup::run_restore(&args),
-        Command::Doctor(args) => Ok(doctor::run(&args)),
+        Command::Doctor(args) => Ok(doctor::run(&args, program)),
+        Command::Migrate(args) => migrate::run(&args, program),
         Command::Parse(args) => parse::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Compare(args) => compare::run(&args),

@@ -1,8 +1,9 @@
 //! What the executable gives the command line: the server, which this crate does not depend on.
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf, pin::Pin, process::ExitCode};
 
 use anyhow::Result;
+use lkr::{Folders, OtherStores};
 
 /// The server, in two forms.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +14,28 @@ pub struct Program {
     pub open: fn(Vec<OsString>) -> Result<Box<dyn LocalServer>>,
     /// The flags of the HTTP service, for help and completions.
     pub flags: fn() -> clap::Command,
+    /// Opens the stores of a configuration file, or those that a server in this process would have.
+    pub stores: fn(Option<PathBuf>) -> OpeningStores,
+}
+
+/// Stores that are being opened. The future must run in a runtime that lives as long as they do.
+pub type OpeningStores = Pin<Box<dyn Future<Output = Result<Configured>> + Send>>;
+
+/// The stores of a configuration.
+#[derive(Debug, Clone)]
+pub struct Configured {
+    /// Those that are not in the folders.
+    pub stores: OtherStores,
+    /// The folders of what is.
+    pub folders: Folders,
+    /// Where the records are. Two configurations with the same text share them; likewise for points and blobs.
+    pub records: String,
+    /// Where the points are.
+    pub points: String,
+    /// Where the texts and originals are.
+    pub blobs: String,
+    /// The key that seals secrets, as hexadecimal digits.
+    pub secret_key: String,
 }
 
 /// A server in this process, which admits this process alone.

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, fmt};
 
-use lkr_domain::DocId;
+use lkr_domain::{DocId, SpaceName};
 
 use crate::{
     finding::{Finding, RepairOutcome, Report},
@@ -20,8 +20,13 @@ pub async fn examine(ports: &Ports, repairer: Option<Repairer>) -> Report {
         report: Report::default(),
         references: References::default(),
         misplaced: HashSet::new(),
+        deleted: HashSet::new(),
+        superseded: HashSet::new(),
+        spaces: HashSet::new(),
+        keeps_orphans: false,
     };
     checker.check_misplaced().await;
+    checker.check_lost().await;
     checker.check_records().await;
     checker.check_orphans().await;
     checker.report
@@ -35,11 +40,25 @@ pub(crate) struct Checker<'p> {
     pub(crate) references: References,
     /// Documents whose record may be under the key of another of them. No repair touches them.
     pub(crate) misplaced: HashSet<DocId>,
+    /// Documents of which a record says that they were deleted.
+    pub(crate) deleted: HashSet<DocId>,
+    /// Documents whose records are of an earlier revision than their points.
+    pub(crate) superseded: HashSet<DocId>,
+    /// Spaces that are checked already.
+    pub(crate) spaces: HashSet<SpaceName>,
+    /// Whether nothing may be removed, because not all lost records are restored.
+    pub(crate) keeps_orphans: bool,
 }
 
 impl Checker<'_> {
     /// Adds a finding, and repairs it if there is a repairer.
     pub(crate) async fn report_finding(&mut self, what: String, title: Option<&str>, repair: RepairAction) {
+        let repair = match self.keeps_orphans && repair.removes() {
+            true => {
+                RepairAction::Unrepairable("it is kept until all lost records are restored; repair again")
+            }
+            false => repair,
+        };
         let outcome = match &self.repairer {
             Some(repairer) => repair.apply(self.ports, repairer).await,
             None => RepairOutcome::Unrepaired,

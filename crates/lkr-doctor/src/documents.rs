@@ -8,8 +8,12 @@ use crate::{checker::Checker, repair::RepairAction};
 
 impl Checker<'_> {
     pub(crate) async fn check_document(&mut self, document: &Document) {
+        if self.superseded.contains(&document.doc_id) {
+            return;
+        }
         self.report.documents += 1;
         self.report.counts += document.counts;
+        self.check_space(&document.space).await;
         match self.ports.catalog.is_indexed(document).await {
             Ok(true) => {}
             Ok(false) => {

@@ -15,6 +15,10 @@ const DOCUMENTS: &str = "doc/";
 impl Checker<'_> {
     /// Finds documents without text and points, if another id without a record has a text and points of that revision.
     pub(crate) async fn check_misplaced(&mut self) {
+        // Such documents get their records again from their points.
+        if self.ports.restorer.is_some() {
+            return;
+        }
         // Unreadable records are findings of the check of each record.
         for document in self.documents_without_content().await.unwrap_or_default() {
             for doc_id in self.ids_without_record(&document).await.unwrap_or_default() {

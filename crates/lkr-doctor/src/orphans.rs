@@ -21,9 +21,8 @@ impl Checker<'_> {
         }
         orphaned.retain(|(doc_id, _)| !self.misplaced.contains(doc_id));
         for (doc_id, revision) in orphaned {
-            let what = format!(
-                "orphaned points of document {doc_id}, revision {revision}: no record refers to them"
-            );
+            let reason = self.reason_of_orphan(doc_id);
+            let what = format!("orphaned points of document {doc_id}, revision {revision}: {reason} them");
             self.report_finding(what, None, RepairAction::DeletePoints(doc_id, revision)).await;
         }
         match self.ports.texts.stored().await {
@@ -38,12 +37,16 @@ impl Checker<'_> {
 
     async fn check_orphaned_texts(&mut self, stored: BTreeSet<(DocId, u64)>) {
         for (doc_id, revision) in stored {
-            if !self.misplaced.contains(&doc_id) && !self.is_referenced(doc_id, revision).await {
-                let what = format!(
-                    "orphaned text of document {doc_id}, revision {revision}: no record refers to it"
-                );
-                self.report_finding(what, None, RepairAction::MoveTextAside(doc_id, revision)).await;
+            if self.misplaced.contains(&doc_id) || self.is_referenced(doc_id, revision).await {
+                continue;
             }
+            if self.may_be_lost_input(doc_id, revision).await {
+                self.report_lost_input(doc_id, revision).await;
+                continue;
+            }
+            let reason = self.reason_of_orphan(doc_id);
+            let what = format!("orphaned text of document {doc_id}, revision {revision}: {reason} it");
+            self.report_finding(what, None, RepairAction::MoveTextAside(doc_id, revision)).await;
         }
     }
 
@@ -57,16 +60,27 @@ impl Checker<'_> {
         }
     }
 
+    /// Why no record refers to what a document left.
+    fn reason_of_orphan(&self, doc_id: DocId) -> &'static str {
+        match self.deleted.contains(&doc_id) {
+            true => "the document was deleted, and no record refers to",
+            false => "no record refers to",
+        }
+    }
+
     /// Whether a record refers to a revision.
-    async fn is_referenced(&self, doc_id: DocId, revision: u64) -> bool {
+    pub(crate) async fn is_referenced(&self, doc_id: DocId, revision: u64) -> bool {
         if self.references.other_revisions.contains(&(doc_id, revision)) {
             return true;
         }
         // An unreadable record may refer to it. That record is a finding of its own.
-        self.ports.catalog.is_referenced(doc_id, revision).await.unwrap_or(true)
+        let catalog = &self.ports.catalog;
+        catalog.is_referenced(doc_id, revision).await.unwrap_or(true)
+            // Other processes may have published another revision since the records were scanned.
+            || self.ports.restorer.is_some() && catalog.is_garbage(doc_id, revision).await.unwrap_or(true)
     }
 
-    /// Whether an unfinished task refers to an original, or its document may be misplaced.
+    /// Whether a live document or an unfinished task refers to an original, or its document may be misplaced.
     async fn is_original(&self, path: &str) -> bool {
         let id = path.rsplit('/').next().and_then(|name| name.split('_').next()?.parse().ok());
         let Some(doc_id) = id else { return true };
@@ -75,12 +89,17 @@ impl Checker<'_> {
         }
         let Ok(state) = self.ports.catalog.document_state(doc_id).await else { return true };
         let unfinished = state.unfinished.and_then(|unfinished| unfinished.task.input.original);
-        unfinished.is_some_and(|original| original.path == path)
+        let live = state.document.and_then(|document| document.value.original);
+        unfinished.into_iter().chain(live).any(|original| original.path == path)
     }
 
     /// Finds revisions with points in a layer that no record refers to. The points are scanned only if there are more of
     /// them than the records imply.
-    async fn find_orphaned_points(&self, layer: Layer, orphaned: &mut BTreeSet<(DocId, u64)>) -> Result<()> {
+    pub(crate) async fn find_orphaned_points(
+        &self,
+        layer: Layer,
+        orphaned: &mut BTreeSet<(DocId, u64)>,
+    ) -> Result<()> {
         let (vectors, collection) = (&self.ports.vectors, Collection::from(layer));
         if vectors.describe(&collection).await?.is_none() {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lkr_catalog::{Result, chunk_of, l1_of, node_of, tags_of};
+use lkr_catalog::{Result, chunk_of, has_tags_of, l1_of, node_of, tags_of};
 use lkr_domain::{CharSpan, Document, Layer, PointId};
 use lkr_vectors::{Collection, Condition, Filter, Include, Point};
 
@@ -36,7 +36,9 @@ impl Checker<'_> {
             }
         }
         let (doc_id, title) = (document.doc_id, Some(document.title.as_str()));
-        if problems.wrong_tags {
+        if problems.wrong_tags && self.check_newer_tags(document).await {
+            // The points that have other tags get those of the new record.
+        } else if problems.wrong_tags {
             let what = format!("points of document {doc_id} have tags that differ from its record");
             self.report_finding(what, title, RepairAction::SetTags(Box::new(document.clone()))).await;
         }
@@ -86,7 +88,7 @@ async fn check_layer(
                 problems.add(layer, "are missing", 1);
                 continue;
             };
-            problems.wrong_tags |= point.tags != tags;
+            problems.wrong_tags |= point.tags != tags && !has_tags_of(&point.tags, document);
             if wants_dense && point.dense.is_none() {
                 problems.add(layer, "have no dense vectors", 1);
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use lkr_catalog::{Garbage, RecordContent};
-use lkr_domain::{DocId, Layer};
+use lkr_domain::{DocId, Layer, Original};
 
 /// The points, revisions and originals that the scanned records refer to.
 #[derive(Debug, Default)]
@@ -42,6 +42,17 @@ impl References {
         };
         self.other_revisions.extend(revision);
         self.originals.extend(original);
+    }
+
+    /// Keeps a revision and its original from being removed.
+    pub(crate) fn keep(&mut self, doc_id: DocId, revision: u64, original: Option<&Original>) {
+        self.other_revisions.insert((doc_id, revision));
+        self.originals.extend(original.map(|original| original.path.clone()));
+    }
+
+    /// Forgets the points of live documents, which are counted again.
+    pub(crate) fn recount(&mut self) {
+        self.live_points = [0; 4];
     }
 
     pub(crate) fn add_live_points(&mut self, layer: Layer, count: u64) {

@@ -4,13 +4,15 @@ use std::{fs, io, io::Write, path::Path};
 
 use futures_util::{Stream, TryStreamExt};
 use lkr_catalog::{ErrorKind, ExtractedText, Result, ScannedRecord, Task, Texts, tags_of};
-use lkr_domain::{DocId, Document, Fingerprint, Layer, NewDocument};
+use lkr_domain::{DocId, Document, Fingerprint, Layer, NewDocument, SpaceName};
 use lkr_ingest::{NewFile, Submission};
 use lkr_vectors::{Collection, Condition, Filter};
 
 use crate::{
     finding::RepairOutcome,
     ports::{Ports, Repairer},
+    restore::{LostDocument, end_restoration},
+    spaces::create_closed_space,
 };
 
 /// What `lkr doctor --repair` does about a finding.
@@ -42,9 +44,19 @@ pub enum RepairAction {
     MoveTextAside(DocId, u64),
     /// Moves an original aside.
     MoveOriginalAside(String),
+    /// Moves the text of a document aside whose task was lost.
+    MoveInputAside(DocId, u64),
+    /// Restores the record of a document.
+    Restore(Box<LostDocument>),
+    /// Takes over newer tags into the record of a document.
+    AdoptTags(Box<LostDocument>),
+    /// Creates a space for documents that are in it.
+    CreateSpace(SpaceName),
+    /// Ends the restoration of a store without any record.
+    EndRestoration,
 }
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl RepairAction {
     /// A short description.
@@ -64,7 +76,32 @@ impl RepairAction {
             Self::DeletePoints(..) => "the points are deleted",
             Self::MoveTextAside(..) => "the text is moved aside",
             Self::MoveOriginalAside(_) => "the file is moved aside",
+            Self::MoveInputAside(..) => {
+                "the text is moved aside; title, source, metadata, space and creator are lost: add the document again"
+            }
+            Self::Restore(lost) => lost.remedy(),
+            Self::AdoptTags(_) => {
+                "the record takes over the title, source, category and metadata of the points"
+            }
+            Self::CreateSpace(_) => {
+                "the space is created closed: it has no members, and only an admin can open it again"
+            }
+            Self::EndRestoration => {
+                "documents, their spaces and counters are restored; accounts, keys, groups, members, settings, webhooks, \
+                 tasks and the audit log are lost: reset the admin, then set them again"
+            }
         }
+    }
+
+    /// Whether the repair removes something that may be the only copy.
+    pub(crate) const fn removes(&self) -> bool {
+        matches!(
+            self,
+            Self::DeletePoints(..)
+                | Self::MoveTextAside(..)
+                | Self::MoveInputAside(..)
+                | Self::MoveOriginalAside(_)
+        )
     }
 
     pub(crate) async fn apply(&self, ports: &Ports, repairer: &Repairer) -> RepairOutcome {
@@ -109,10 +146,18 @@ impl RepairAction {
                     ports.vectors.delete(&spec.collection, &of_revision).await?;
                 }
             }
-            Self::MoveTextAside(doc_id, revision) => {
+            Self::MoveTextAside(doc_id, revision) | Self::MoveInputAside(doc_id, revision) => {
                 move_text_aside(ports, repairer, *doc_id, *revision).await?;
             }
             Self::MoveOriginalAside(path) => move_original_aside(ports, repairer, path).await?,
+            Self::Restore(lost) => lost.restore(ports).await?,
+            Self::AdoptTags(newer) => {
+                // A kill in between is repaired by the next repair: the tags stay newer than the record.
+                set_tags(ports, &newer.document).await?;
+                newer.restore(ports).await?;
+            }
+            Self::CreateSpace(name) => create_closed_space(ports, name).await?,
+            Self::EndRestoration => end_restoration(ports).await?,
         }
         Ok(RepairOutcome::Repaired)
     }

@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use lkr_catalog::{Task, tags_of};
+use lkr_catalog::{Task, keep_record, tags_of};
 use lkr_domain::{Counts, DocId, Document, Fingerprint, Layer, Layered, Parsed, hex};
 use lkr_layers::{LayerOptions, layer};
 use lkr_models::{SparseEncoder, average_terms};
@@ -211,6 +211,12 @@ impl DocumentDraft {
 
     /// The point to store.
     pub(crate) fn finish(&self, point: DraftPoint, dense: Option<Vec<f32>>) -> Point {
+        point.finish(&self.tags, dense)
+    }
+
+    /// The L1 point to store. From it the record can be restored.
+    pub(crate) fn finish_root(&self, mut point: DraftPoint, dense: Option<Vec<f32>>) -> Point {
+        keep_record(&mut point.source, &self.document);
         point.finish(&self.tags, dense)
     }
 }

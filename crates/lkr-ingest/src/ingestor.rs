@@ -58,6 +58,13 @@ impl Ingestor {
         Ok(Self::new(ports, options))
     }
 
+    /// Like [`open_to_accept`](Self::open_to_accept), for a store whose records were lost: it gets its version when they are
+    /// restored, so that no process opens it before.
+    #[must_use]
+    pub fn open_without_records(ports: Ports, options: IngestOptions) -> Self {
+        Self::new(ports, options)
+    }
+
     fn new(ports: Ports, options: IngestOptions) -> Self {
         Self { state: Arc::new(IngestState::new(ports, options)) }
     }

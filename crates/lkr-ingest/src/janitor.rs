@@ -6,8 +6,9 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream};
-use lkr_catalog::{Garbage, Task, TaskKind};
-use lkr_vectors::{Condition, Filter};
+use lkr_catalog::{Garbage, Task, TaskKind, l1_id};
+use lkr_domain::{DocId, Layer};
+use lkr_vectors::{Condition, Filter, Include};
 use time::OffsetDateTime;
 
 use crate::{
@@ -224,15 +225,33 @@ async fn sweep(state: &IngestState, before: OffsetDateTime) {
     }
 }
 
-/// Removes texts written before `before` to which no document or task refers: the process ended before accepting them.
+/// Removes texts written before `before` to which no document or task refers: the process ended before accepting them. A text
+/// whose document was ingested is kept: the state store has lost the record.
 async fn sweep_texts(ports: &Ports, before: OffsetDateTime) -> Result<()> {
     for (doc_id, revision) in ports.texts.written_before(before).await? {
-        let is_known = ports.catalog.is_referenced(doc_id, revision).await?;
-        if !is_known && let Err(error) = ports.texts.delete(doc_id, revision).await {
+        if ports.catalog.is_referenced(doc_id, revision).await? {
+            continue;
+        }
+        if has_root(ports, doc_id, revision).await? && !is_collected(ports, doc_id, revision).await? {
+            tracing::warn!(%doc_id, revision, "a document has text and points but no record; 'lkr doctor --repair' restores it");
+            continue;
+        }
+        if let Err(error) = ports.texts.delete(doc_id, revision).await {
             tracing::warn!(%doc_id, %error, "cannot delete a text; the next start will");
         }
     }
     Ok(())
+}
+
+/// Whether a revision has its L1 point, which is written after all others.
+async fn has_root(ports: &Ports, doc_id: DocId, revision: u64) -> Result<bool> {
+    let root = ports.vectors.get(&Layer::L1.into(), &[l1_id(doc_id, revision)], Include::Payload).await?;
+    Ok(root.iter().any(Option::is_some))
+}
+
+/// Whether a revision waits to be collected, or did so until now and is live no more.
+async fn is_collected(ports: &Ports, doc_id: DocId, revision: u64) -> Result<bool> {
+    Ok(ports.catalog.is_garbage(doc_id, revision).await? || !has_root(ports, doc_id, revision).await?)
 }
 
 /// Removes originals whose upload began before `before` and whose documents were not accepted.

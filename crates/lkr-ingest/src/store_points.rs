@@ -85,7 +85,7 @@ impl PointStorage<'_> {
         let chunks = finish(draft, chunks);
         let rest = nodes.advance((draft.count(Layer::L2), draft.count(Layer::L3)));
         let root = draft.points(Layer::L1, 0..1).await?;
-        let root = root.into_iter().map(|point| draft.finish(point, l1_vector.clone())).collect();
+        let root = root.into_iter().map(|point| draft.finish_root(point, l1_vector.clone())).collect();
         self.store_batch(draft, chunks, rest, means).await?;
         // L1 is written last: if it exists, all points exist.
         self.upsert(Layer::L1, root).await?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use lkr_auth::{Actor, Auth, AuthOptions, FIRST_ADMIN, generate_password};
 
-use crate::{config::Config, private_file, state::AppOptions};
+use crate::{config::Config, private_file, state::AppOptions, stores::open_redis};
 
 /// The path of the file with a generated password.
 pub(crate) fn password_file(data_dir: &Path) -> PathBuf {
@@ -28,7 +28,11 @@ pub(crate) async fn ensure(auth: &Auth, file: &Path, configured: Option<&str>) -
         None => {
             let password = generate_password();
             write_password(file, &password).await?;
-            auth.initialise(&password, true).await?;
+            if !auth.initialise(&password, true).await? {
+                // Another process was faster; its file has the password.
+                remove(file).await;
+                return Ok(());
+            }
             tracing::warn!(username = FIRST_ADMIN, file = %file.display(), "created the first admin; its generated password is in the file");
         }
     }
@@ -39,14 +43,18 @@ pub(crate) async fn ensure(auth: &Auth, file: &Path, configured: Option<&str>) -
 /// before it takes effect, so that a crash in between changes nothing.
 ///
 /// # Errors
-/// If there is no data folder, or a server has it open.
+/// If there is no data folder, a server has it open, or Redis cannot be reached.
 pub(crate) async fn reset(config: &Config) -> Result<PathBuf> {
     let folder = config.data_dir.display();
-    let state = lkr::open_state(&config.data_dir).await.map_err(|error| match error.kind() {
-        lkr::ErrorKind::Conflict => anyhow!(error)
-            .context(format!("the data folder {folder} is in use by another process; stop the server first")),
-        _ => anyhow!(error),
-    })?;
+    let state = match config.is_shared() {
+        // Servers may use it meanwhile.
+        true => open_redis(config).await?,
+        false => lkr::open_state(&config.data_dir).await.map_err(|error| match error.kind() {
+            lkr::ErrorKind::Conflict => anyhow!(error)
+                .context(format!("the data folder {folder} is in use by another process; stop the server first")),
+            _ => anyhow!(error),
+        })?,
+    };
     let auth = Auth::new(state, &AuthOptions::default())?;
     let (file, password) = (password_file(&config.data_dir), generate_password());
     write_password(&file, &password).await?;

@@ -3,6 +3,7 @@
 mod app;
 mod chat_models;
 pub mod config;
+mod configured;
 mod deletions;
 mod embedder_reconciler;
 mod error;
@@ -40,6 +41,7 @@ mod wire;
 
 pub use app::create_app;
 pub use chat_models::ChatModels;
+pub use configured::{ConfiguredStores, open_configured};
 pub use deletions::Deletions;
 pub use embedder_reconciler::{ConnectEmbedder, EmbedderReconciler, connect};
 pub use error::ErrorCode;

@@ -129,7 +129,7 @@ async fn open_knowledge_base(
 }
 
 /// Creates a folder that only its owner can enter, unless it exists.
-async fn create_private_dir(folder: &Path) -> std::io::Result<()> {
+pub(crate) async fn create_private_dir(folder: &Path) -> std::io::Result<()> {
     let mut builder = tokio::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

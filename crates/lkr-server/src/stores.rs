@@ -5,7 +5,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 use anyhow::{Context, Result, anyhow};
 use lkr::{
     OtherStores, SharedState,
-    ports::{ObjectStore, TaskQueue, VectorStore, state::MergePolicy},
+    ports::{
+        ObjectStore, StateStore, TaskQueue, VectorStore,
+        state::{MergePolicy, ScanOrder},
+    },
 };
 use lkr_auth::AuthMergePolicy;
 use lkr_blobs_s3::{S3Config, S3Location};
@@ -14,8 +17,18 @@ use lkr_spaces::SpacesMergePolicy;
 use lkr_state_fallback::{FallbackConfig, FallbackState};
 use lkr_state_redis::{Opened, RedisConfig, RedisStore};
 use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors, Quantization};
+use uuid::Uuid;
 
-use crate::config::{Config, QdrantQuantization, ReadConsistency, StateBackend, VectorsBackend};
+use crate::{
+    config::{Config, QdrantQuantization, ReadConsistency, StateBackend, VectorsBackend},
+    open::create_private_dir,
+};
+
+/// The file in the data folder with the name of the Redis installation.
+const INSTALLATION: &str = "redis-installation";
+
+/// The time between two tries to reach a store at the start.
+const START_RETRY: Duration = Duration::from_secs(1);
 
 /// The stores outside of the data folder.
 pub(crate) struct OpenStores {
@@ -37,7 +50,7 @@ pub(crate) async fn open_stores(config: &Config) -> Result<OpenStores> {
     Ok(OpenStores { stores: OtherStores { vectors, state, blobs }, fallback })
 }
 
-async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn VectorStore>>> {
+pub(crate) async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn VectorStore>>> {
     if config.vectors != VectorsBackend::Qdrant {
         return Ok(None);
     }
@@ -60,14 +73,85 @@ async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn VectorStore>>> {
         QdrantQuantization::Binary => Quantization::Binary,
     };
     qdrant.read_timeout = Duration::from_millis(config.qdrant_timeout_ms);
-    let store = QdrantVectors::open(qdrant).await.context("cannot open the vector store in Qdrant")?;
+    let open = async || QdrantVectors::open(qdrant.clone()).await;
+    let store = until_available("Qdrant", open, lkr::ports::vectors::Error::is_retryable)
+        .await
+        .context("cannot open the vector store in Qdrant")?;
     Ok(Some(Arc::new(store)))
+}
+
+/// The records in Redis, without what goes on from memory.
+///
+/// # Errors
+/// Redis cannot be reached, or lost its records.
+pub(crate) async fn open_redis(config: &Config) -> Result<Arc<dyn StateStore>> {
+    create_private_dir(&config.data_dir).await?;
+    Ok(Arc::new(open_redis_store(config).await?.state()))
 }
 
 async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<dyn TaskQueue>)>> {
     if config.state != StateBackend::Redis {
         return Ok(None);
     }
+    let store = open_redis_store(config).await?;
+    let policies: Vec<Arc<dyn MergePolicy>> = vec![
+        Arc::new(AuthMergePolicy),
+        Arc::new(SpacesMergePolicy),
+        Arc::new(SettingsMergePolicy),
+    ];
+    let mut options = FallbackConfig::new(config.data_dir.join("redis-journal"));
+    options.sentinel = Some(lkr_auth::INITIALISED.to_owned());
+    let records = FallbackState::open(Arc::new(store.state()), policies, options)
+        .await
+        .context("cannot open the journal of changes made while Redis is away")?;
+    Ok(Some((Arc::new(records), Arc::new(store.queue()))))
+}
+
+async fn open_redis_store(config: &Config) -> Result<RedisStore> {
+    let redis = redis_config(config).await?;
+    let file = config.data_dir.join(INSTALLATION);
+    let remembered = remembered_installation(&file).await;
+    let open = async || RedisStore::open(redis.clone(), remembered).await;
+    let Opened { store, installation, found_empty, warnings } =
+        until_available("Redis", open, lkr::ports::state::Error::is_retryable)
+            .await
+            .context("cannot open the state store in Redis")?;
+    // Records that a repair restored are in a new installation. An empty store would treat every text as garbage, and make
+    // a new first admin.
+    if found_empty && is_empty(&store).await? {
+        return Err(anyhow!(
+            "Redis has lost its records: its installation is {installation} and no longer {}. Restore them from the points and \
+             texts with `lkr doctor --shared --repair`, or remove {} if an empty Redis is intended",
+            remembered.unwrap_or_default(),
+            file.display()
+        ));
+    }
+    tokio::fs::write(&file, installation.to_string())
+        .await
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    warn_of(&warnings);
+    Ok(store)
+}
+
+/// The store in Redis, for commands: it may have lost its records.
+///
+/// # Errors
+/// Redis cannot be reached.
+pub(crate) async fn open_redis_for_repair(config: &Config) -> Result<SharedState> {
+    let Opened { store, warnings, .. } = RedisStore::open(redis_config(config).await?, None)
+        .await
+        .context("cannot open the state store in Redis")?;
+    warn_of(&warnings);
+    Ok(SharedState { records: Arc::new(store.state()), queue: Arc::new(store.queue()) })
+}
+
+fn warn_of(warnings: &[String]) {
+    for warning in warnings {
+        tracing::warn!("Redis may lose acknowledged writes: {warning}");
+    }
+}
+
+async fn redis_config(config: &Config) -> Result<RedisConfig> {
     let url = config.redis_url.as_deref().ok_or_else(|| anyhow!("state = redis needs redis_url"))?;
     let mut redis = RedisConfig::new(url);
     redis.prefix.clone_from(&config.redis_prefix);
@@ -77,22 +161,10 @@ async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<d
         Some(file) => Some(read(file).await?),
         None => None,
     };
-    let Opened { store, warnings, .. } =
-        RedisStore::open(redis, None).await.context("cannot open the state store in Redis")?;
-    for warning in warnings {
-        tracing::warn!("Redis may lose acknowledged writes: {warning}");
-    }
-    let policies: Vec<Arc<dyn MergePolicy>> =
-        vec![Arc::new(AuthMergePolicy), Arc::new(SpacesMergePolicy), Arc::new(SettingsMergePolicy)];
-    let mut options = FallbackConfig::new(config.data_dir.join("redis-journal"));
-    options.sentinel = Some(lkr_auth::INITIALISED.to_owned());
-    let records = FallbackState::open(Arc::new(store.state()), policies, options)
-        .await
-        .context("cannot open the journal of changes made while Redis is away")?;
-    Ok(Some((Arc::new(records), Arc::new(store.queue()))))
+    Ok(redis)
 }
 
-async fn open_blobs(config: &Config) -> Result<Option<Arc<dyn ObjectStore>>> {
+pub(crate) async fn open_blobs(config: &Config) -> Result<Option<Arc<dyn ObjectStore>>> {
     let Some(location) = config.object_store() else { return Ok(None) };
     let location: S3Location = location.parse()?;
     let (id, secret) = (config.s3_access_key_id.clone(), config.s3_secret_access_key.clone());
@@ -101,8 +173,41 @@ async fn open_blobs(config: &Config) -> Result<Option<Arc<dyn ObjectStore>>> {
     s3.endpoint = config.s3_endpoint.as_deref().map(str::parse).transpose().context("bad s3_endpoint")?;
     s3.ca_file.clone_from(&config.s3_ca_file);
     let store = lkr_blobs_s3::open(&s3).with_context(|| format!("cannot open {location}"))?;
-    lkr_blobs_s3::check(&store, &location).await.with_context(|| format!("cannot use {location}"))?;
+    let check = async || lkr_blobs_s3::check(&store, &location).await;
+    until_available("the object store", check, lkr_blobs_s3::Error::is_retryable)
+        .await
+        .with_context(|| format!("cannot use {location}"))?;
     Ok(Some(store))
+}
+
+async fn is_empty(store: &RedisStore) -> Result<bool> {
+    Ok(store.state().scan("", None, ScanOrder::Ascending, 1).await?.is_empty())
+}
+
+/// Repeats `open` while the store is away: several services are often started at once.
+async fn until_available<T, E: std::fmt::Display>(
+    what: &str,
+    open: impl AsyncFn() -> Result<T, E>,
+    is_away: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    let mut is_logged = false;
+    loop {
+        match open().await {
+            Err(error) if is_away(&error) => {
+                if !std::mem::replace(&mut is_logged, true) {
+                    tracing::warn!(%error, "{what} is away; the start waits for it");
+                }
+                tokio::time::sleep(START_RETRY).await;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// The name of the Redis installation that the data folder was used with last.
+async fn remembered_installation(file: &Path) -> Option<Uuid> {
+    let text = tokio::fs::read_to_string(file).await.ok()?;
+    text.trim().parse().ok()
 }
 
 async fn read(file: &Path) -> Result<Vec<u8>> {

@@ -11,7 +11,7 @@ pub struct FallbackConfig {
     pub refresh_interval: Duration,
     /// How often a remote store that is away is asked whether it is back.
     pub probe_interval: Duration,
-    /// The bytes of keys and values that the mirror holds at most. What does not fit is not available while the remote
+    /// The memory that the mirror takes at most, in bytes. What does not fit is not available while the remote
     /// store is away.
     pub max_mirror_bytes: usize,
     /// A mirrored record that never disappears once it is written. If it is missing, the remote store came back empty:

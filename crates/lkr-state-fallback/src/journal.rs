@@ -37,6 +37,7 @@ pub(crate) struct Journal {
     entries: VecDeque<Entry>,
     /// How many entries change each key.
     pending: HashMap<Key, usize>,
+    is_closed: bool,
 }
 
 impl Journal {
@@ -62,7 +63,8 @@ impl Journal {
             file.set_len(bytes).and_then(|()| file.sync_all())
         };
         prepared.map_err(|error| io_error("open journal", error))?;
-        let mut journal = Self { file, bytes, entries: VecDeque::new(), pending: HashMap::new() };
+        let mut journal =
+            Self { file, bytes, entries: VecDeque::new(), pending: HashMap::new(), is_closed: false };
         entries.into_iter().for_each(|entry| journal.push(entry));
         Ok(journal)
     }
@@ -70,13 +72,17 @@ impl Journal {
     /// Appends a step. When this returns, it is on the disk.
     ///
     /// # Errors
-    /// `Unavailable` if the disk or the journal is full; nothing is appended then.
+    /// `Unavailable` if the disk or the journal is full, or if it is closed; nothing is appended then.
     pub(crate) fn append(&mut self, entry: Entry) -> Result<()> {
+        if self.is_closed {
+            return Err(Error::new(ErrorKind::Unavailable, "append to journal", "the journal is closed"));
+        }
         let frame = frame(&Line::encode_step(&entry)?);
         if self.bytes + frame.len() as u64 > MAX_BYTES {
             return Err(Error::new(ErrorKind::Unavailable, "append to journal", "the journal is full"));
         }
-        self.write(&frame).map_err(|error| Error::new(ErrorKind::Unavailable, "append to journal", error))?;
+        self.write(&frame, File::sync_data)
+            .map_err(|error| Error::new(ErrorKind::Unavailable, "append to journal", error))?;
         self.push(entry);
         Ok(())
     }
@@ -98,12 +104,22 @@ impl Journal {
                 }
             }
         }
+        // The note needs no sync, because the receipt is enough.
         let noted = match self.entries.is_empty() {
+            _ if self.is_closed => Ok(()),
             true => clear(&mut self.file).map(|()| self.bytes = HEADER.len() as u64),
-            false => self.write(&frame(&Line::encode_merged(&entry.id))),
+            false => self.write(&frame(&Line::encode_merged(&entry.id)), |_| Ok(())),
         };
         if let Err(error) = noted {
             tracing::warn!(%error, "the journal could not be shortened; its steps will be compared again");
+        }
+    }
+
+    /// Lets another process open the journal.
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(%error, "the journal could not be unlocked");
         }
     }
 
@@ -133,12 +149,12 @@ impl Journal {
     }
 
     /// Writes a frame after the last good one, so that a frame that failed is overwritten.
-    fn write(&mut self, frame: &[u8]) -> io::Result<()> {
+    fn write(&mut self, frame: &[u8], sync: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
         let written = self
             .file
             .seek(SeekFrom::Start(self.bytes))
             .and_then(|_| self.file.write_all(frame))
-            .and_then(|()| self.file.sync_data());
+            .and_then(|()| sync(&self.file));
         match written {
             Ok(()) => self.bytes += frame.len() as u64,
             // The step is refused, so a later start must not find it. If this fails too, the next frame overwrites it.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod applied;
 mod config;
 mod journal;
 mod limits;

@@ -212,3 +212,6 @@ impl Mirror {
         self.slots.insert(key, (count + 1).to_string().into(), version, expires);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,6 @@ pub struct FallbackStatus {
     pub is_mirror_complete: bool,
     /// The records in memory.
     pub mirror_records: usize,
-    /// The bytes of their keys and values.
+    /// The memory that they take, in bytes.
     pub mirror_bytes: usize,
 }

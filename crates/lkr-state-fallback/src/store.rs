@@ -7,8 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use lkr_state::{
-    Error, ErrorKind, Key, MergePolicy, Merged, OfflineChange, Op, Record, Result, ScanOrder, StateStore,
-    StateStoreExt, Write,
+    Error, ErrorKind, Key, MergePolicy, Op, Record, Result, ScanOrder, StateStore, StateStoreExt, Write,
 };
 use tokio::task::JoinHandle;
 
@@ -94,7 +93,8 @@ impl FallbackState {
         self.shared.refresh().await
     }
 
-    /// Ends the background task. Calls still work, but the remote store is not used again once it was away.
+    /// Ends the background task and closes the journal, so that another process can open it. Calls that come later fail
+    /// with `Unavailable` when they need the journal.
     pub async fn close(&self) {
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(task) = task {
@@ -102,6 +102,7 @@ impl FallbackState {
             // An aborted task always ends with an error.
             drop(task.await);
         }
+        self.shared.journal.lock().await.close();
     }
 
     /// A call that does not touch mirrored records. If it succeeds while the remote store is away, the remote store is
@@ -122,61 +123,6 @@ impl FallbackState {
 
     async fn has_receipt(&self, id: &str) -> Result<bool> {
         Ok(self.shared.remote.get(&receipt::key(id)).await?.is_some())
-    }
-
-    /// Takes a step that the remote store applied, so that it counts even if the remote store leaves now.
-    async fn take_applied(&self, flight: Flight<'_>, id: Option<&str>, writes: &[Write]) {
-        if let Some(id) = id {
-            self.shared.forget_receipt(id);
-        }
-        let policies = &self.shared.policies;
-        {
-            let mut mirror = self.shared.mirror.lock();
-            if mirror.is_current(&flight) || mirror.away_since.is_none() {
-                mirror.applied(&flight, writes, policies);
-                if !mirror.uncertain.is_empty() {
-                    self.shared.wake.notify_one();
-                }
-                return;
-            }
-        }
-        // It left meanwhile, and other steps may wait in the journal that were made without this one.
-        let journal = self.shared.journal.lock().await;
-        let mut mirror = self.shared.mirror.lock();
-        for write in writes {
-            match journal.first_change(&write.key).map(|change| change.base.clone()) {
-                Some(base) => self.combine(&mut mirror, write, base.as_deref()),
-                None => mirror.applied(&flight, std::slice::from_ref(write), policies),
-            }
-        }
-    }
-
-    /// Combines a write that the remote store applied with one that waits in the journal. Both were made on `base`.
-    fn combine(&self, mirror: &mut Mirror, write: &Write, base: Option<&[u8]>) {
-        let Some(policy) = self.shared.policies.of(&write.key) else { return };
-        let (ours, ttl) = match &write.op {
-            Op::Put { value, ttl } => (Some(&**value), *ttl),
-            Op::Delete => (None, None),
-            Op::Increment | Op::Check => return,
-        };
-        let now = Instant::now();
-        let (theirs, version, expires) = match mirror.slots.known(&write.key, now) {
-            Known::Present(slot) => (slot.value.clone(), Some(slot.version), slot.expires),
-            Known::Absent(version) => (None, version, None),
-            Known::Unknown => return,
-        };
-        let key = &write.key;
-        let related = &std::collections::BTreeMap::new();
-        let change =
-            OfflineChange { key, base, ours, theirs: theirs.as_deref(), ttl, related, restricting: false };
-        match policy.merge(&change) {
-            Merged::Keep | Merged::Overruled(_) => {}
-            Merged::Delete => mirror.slots.insert_absent(key),
-            Merged::Put { value, .. } => {
-                let version = mirror.versions.next(version);
-                mirror.slots.force(key, value, version, expires);
-            }
-        }
     }
 }
 
@@ -259,7 +205,7 @@ impl StateStore for FallbackState {
                     flight.end();
                     // The receipt must stay if an earlier attempt may still arrive.
                     let answered = id.as_deref().filter(|_| unknown.is_none());
-                    self.take_applied(flight, answered, &writes).await;
+                    shared.take_applied(flight, answered, &writes).await;
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::Unavailable => {
@@ -272,7 +218,7 @@ impl StateStore for FallbackState {
                     if let Some(id) = id.as_deref().filter(|_| may_be_own)
                         && self.has_receipt(id).await?
                     {
-                        self.take_applied(flight, Some(id), &writes).await;
+                        shared.take_applied(flight, Some(id), &writes).await;
                         return Ok(());
                     }
                     return Err(error);

@@ -27,12 +27,14 @@ async fn main() -> Result<(), Error> {
     let tasks: usize = rest.first().map_or(Ok(100_000), |tasks| tasks.parse())?;
     let prefix = TaskId::new().to_string();
     let config = RedisConfig { prefix, allow_weak_durability: true, ..RedisConfig::new(url.as_str()) };
-    let opened = RedisStore::open(config, None).await?;
+    let opened = RedisStore::open(config.clone(), None).await?;
+    let other = RedisStore::open(config, None).await?.store.queue();
     for warning in &opened.warnings {
         print_line(warning);
     }
     let (state, queue) = (opened.store.state(), opened.store.queue());
     measure_state(&state).await?;
+    measure_wake(&queue, &other).await?;
     measure_queue(&queue, tasks).await
 }
 
@@ -55,6 +57,29 @@ async fn measure_state(state: &RedisState) -> Result<(), Error> {
         })
         .await?;
     }
+    Ok(())
+}
+
+/// How long after its enqueueing a waiting claim of another store gets a task.
+async fn measure_wake(queue: &RedisQueue, other: &RedisQueue) -> Result<(), Error> {
+    const ROUNDS: u32 = 50;
+    let mut waited = Duration::ZERO;
+    for _ in 0..ROUNDS {
+        let other = other.clone();
+        let waiting = tokio::spawn(async move {
+            let claim = other.claim(LEASE, Duration::from_secs(30)).await?;
+            Ok::<_, lkr_state::Error>((claim, Instant::now(), other))
+        });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        queue.push(TaskId::new(), Duration::ZERO).await?;
+        let queued = Instant::now();
+        let (claim, claimed, other) = waiting.await??;
+        waited += claimed.saturating_duration_since(queued);
+        if let Some(claim) = claim {
+            other.finish(&claim).await?;
+        }
+    }
+    print_line(&format!("a waiting claim of another process gets a task after {:?}", waited / ROUNDS));
     Ok(())
 }
 

@@ -1,6 +1,10 @@
 //! Requests: which connection they take, how long they may take, and when they are sent again.
 
-use std::{fmt, sync::atomic::AtomicU64, time::Duration};
+use std::{
+    fmt,
+    sync::{OnceLock, atomic::AtomicU64},
+    time::Duration,
+};
 
 use deadpool::managed::{Object, Pool};
 use deadpool_redis::redis::{Cmd, RedisResult, Value, cmd};
@@ -9,11 +13,11 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
     RedisConfig,
-    clock::ServerClock,
+    clock::{ServerClock, after, whole_millis},
     error::Failure,
     keys::Keys,
     link::{Link, Links},
-    script::Script,
+    script::{self, Script},
 };
 
 /// The pause before the second attempt; it doubles up to [`LONGEST_PAUSE`].
@@ -31,6 +35,8 @@ pub(crate) struct RedisClient {
     /// The largest version and token that this process has seen.
     pub(crate) largest_seen: AtomicU64,
     pool: Pool<Links>,
+    /// The installation that was opened.
+    installation: OnceLock<String>,
 }
 
 /// A script with its keys and arguments.
@@ -62,7 +68,24 @@ impl RedisClient {
             .build()
             .map_err(|error| Error::new(ErrorKind::Internal, "open", error))?;
         let keys = Keys::new(&config.prefix);
-        Ok(Self { config, keys, clock: ServerClock::new(), largest_seen: AtomicU64::new(0), pool })
+        Ok(Self {
+            config,
+            keys,
+            clock: ServerClock::new(),
+            largest_seen: AtomicU64::new(0),
+            pool,
+            installation: OnceLock::new(),
+        })
+    }
+
+    /// Notes which installation was opened.
+    pub(crate) fn set_installation(&self, name: String) {
+        let _already_set = self.installation.set(name);
+    }
+
+    /// The installation that was opened, as an argument of scripts.
+    pub(crate) fn installation(&self) -> &[u8] {
+        self.installation.get().map_or(b"", |name| name.as_bytes())
     }
 
     pub(crate) fn links(&self) -> &Links {
@@ -85,12 +108,20 @@ impl RedisClient {
         let limit = self.attempt_limit(call.arguments);
         let mut attempts = Attempts::new(self.write_limit(call.arguments));
         loop {
-            let deadline = attempts.deadline.min(Instant::now() + limit);
+            let deadline = attempts.deadline.min(after(limit));
             match self.run_and_wait(&call, deadline).await {
                 Ok(value) => return Ok(Answer { value, follows_unknown: attempts.is_unknown }),
                 Err(failure) => attempts.failed(operation, failure).await?,
             }
         }
+    }
+
+    /// Whether the server is reachable and has the installation that was opened.
+    pub(crate) async fn health(&self) -> Result<()> {
+        // Reads no key.
+        let arguments = [self.installation()];
+        let call = Call { script: &script::GET, keys: &self.keys.get(), arguments: &arguments };
+        self.read("health", call).await.map(drop)
     }
 
     /// How long a write with these arguments is repeated.
@@ -124,24 +155,25 @@ impl RedisClient {
 
     async fn run_and_wait(&self, call: &Call<'_>, deadline: Instant) -> Result<Value, Failure> {
         let mut link = self.link(deadline).await?;
-        let sent = timeout_at(deadline, run_on(&mut link, call)).await;
-        let wanted = self.config.wait_replicas;
-        if wanted == 0 || !matches!(sent, Ok(Ok(_))) {
-            return self.checked(link, sent.map_err(|_| "a script"));
-        }
-        let left = deadline.saturating_duration_since(Instant::now()).as_millis() * 9 / 10;
-        let mut wait = cmd("WAIT");
-        wait.arg(wanted).arg(u64::try_from(left.max(1)).unwrap_or(1));
-        let key = self.keys.any();
+        let value = match timeout_at(deadline, run_on(&mut link, call)).await {
+            Ok(Ok(value)) if self.config.wait_replicas > 0 => value,
+            sent => return self.checked(link, sent.map_err(|_| "a script")),
+        };
+        self.wait_for_replicas(link, deadline).await?;
+        Ok(value)
+    }
+
+    /// Waits until enough replicas have received what was written on this connection.
+    async fn wait_for_replicas(&self, mut link: Object<Links>, deadline: Instant) -> Result<(), Failure> {
+        let (wanted, key) = (self.config.wait_replicas, self.keys.any());
+        // A little less than the caller waits, so that the server answers how many it were.
+        let limit = deadline.saturating_duration_since(Instant::now()) * 9 / 10;
+        let wait = cmd("WAIT").arg(wanted).arg(whole_millis(limit).max(1)).to_owned();
         let waited = timeout_at(deadline, link.send_to(&key, wait)).await;
         match self.checked(link, waited.map_err(|_| "WAIT"))? {
-            Value::Int(reached) if reached >= i64::from(wanted) => {}
-            Value::Int(reached) => return Err(Failure::too_few_replicas(reached, wanted)),
-            _ => return Err(Failure::internal("Redis answered WAIT in an unknown form")),
-        }
-        match sent {
-            Ok(Ok(value)) => Ok(value),
-            _ => Err(Failure::internal("an answer got lost")),
+            Value::Int(reached) if reached >= i64::from(wanted) => Ok(()),
+            Value::Int(reached) => Err(Failure::too_few_replicas(reached, wanted)),
+            _ => Err(Failure::internal("Redis answered WAIT in an unknown form")),
         }
     }
 
@@ -183,7 +215,7 @@ struct Attempts {
 
 impl Attempts {
     fn new(limit: Duration) -> Self {
-        Self { deadline: Instant::now() + limit, pause: FIRST_PAUSE, is_unknown: false }
+        Self { deadline: after(limit), pause: FIRST_PAUSE, is_unknown: false }
     }
 
     /// Waits for the next attempt.

@@ -28,6 +28,12 @@ impl ServerClock {
     }
 }
 
+/// The time after `wait` from now. Waits that are too long for the clock end in a year.
+pub(crate) fn after(wait: Duration) -> tokio::time::Instant {
+    let now = tokio::time::Instant::now();
+    now.checked_add(wait).unwrap_or(now + Duration::from_secs(86_400 * 365))
+}
+
 /// The duration in milliseconds, rounded up.
 pub(crate) fn whole_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)

@@ -21,7 +21,8 @@ pub struct RedisConfig {
     pub command_timeout: Duration,
     /// How long a write is repeated until the server acknowledges it.
     pub write_timeout: Duration,
-    /// How many replicas must have received a write before it counts as acknowledged (the command WAIT).
+    /// How many replicas must have received a write before it counts as acknowledged (the command WAIT). With fewer than
+    /// all replicas, a failover while the old master still works can lose acknowledged writes.
     pub wait_replicas: u32,
     /// Opens a server that may lose acknowledged writes, with warnings instead of an error.
     pub allow_weak_durability: bool,

@@ -4,7 +4,7 @@ use deadpool_redis::redis::{Value, cmd};
 use lkr_state::{Error, ErrorKind, Result};
 use tokio::time::Instant;
 
-use crate::{client::RedisClient, reply};
+use crate::{client::RedisClient, clock::after, reply};
 
 const OPERATION: &str = "open";
 /// The oldest major version whose scripts can be told apart by flags.
@@ -102,9 +102,9 @@ async fn section(client: &RedisClient, name: &str) -> Result<Option<String>> {
 /// The answer of a command; `None` if the server refuses it.
 async fn refusable(client: &RedisClient, command: deadpool_redis::redis::Cmd) -> Result<Option<Value>> {
     // Opening may take as long as a write: the server may be starting.
-    let deadline = Instant::now() + client.config.write_timeout;
+    let deadline = after(client.config.write_timeout);
     loop {
-        match client.command_once(&command, Instant::now() + client.config.command_timeout).await {
+        match client.command_once(&command, after(client.config.command_timeout)).await {
             Ok(value) => return Ok(Some(value)),
             Err(failure) if failure.is_refusal => return Ok(None),
             Err(failure) if failure.is_temporary && Instant::now() < deadline => {

@@ -36,6 +36,9 @@ const TEMPORARY: [&str; 9] = [
 /// What the server refuses until somebody makes room on it.
 const FULL: [&str; 2] = ["OOM", "MISCONF"];
 
+/// What scripts say of a server without the installation that was opened.
+const EMPTIED: &str = "EMPTIED";
+
 /// What a server says that is no longer the master.
 const DEMOTED: [&str; 4] = ["READONLY", "MASTERDOWN", "UNBLOCKED", "NOMASTERLINK"];
 
@@ -75,9 +78,9 @@ impl Failure {
     pub(crate) fn from_redis(error: &RedisError) -> Self {
         let code = error.code().unwrap_or_default().to_owned();
         let from_server = matches!(error.kind(), redis::ErrorKind::Server(_) | redis::ErrorKind::Extension);
-        let is_full = FULL.contains(&code.as_str());
+        let needs_help = FULL.contains(&code.as_str()) || code == EMPTIED;
         let is_temporary = !from_server && is_connection_error(error) || TEMPORARY.contains(&code.as_str());
-        let kind = if is_temporary || is_full { ErrorKind::Unavailable } else { ErrorKind::Internal };
+        let kind = if is_temporary || needs_help { ErrorKind::Unavailable } else { ErrorKind::Internal };
         Self {
             message: error.to_string(),
             is_temporary,

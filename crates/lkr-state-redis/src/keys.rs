@@ -43,15 +43,15 @@ impl Keys {
     }
 
     pub(crate) fn get(&self) -> Vec<String> {
-        self.all(["records"])
+        self.all(["meta", "records"])
     }
 
     pub(crate) fn scan(&self) -> Vec<String> {
-        self.all(["records", "keys"])
+        self.all(["meta", "records", "keys"])
     }
 
     pub(crate) fn apply(&self, step: Uuid) -> Vec<String> {
-        let mut keys = self.all(["records", "keys", "expiry", "meta", "snapshots"]);
+        let mut keys = self.all(["meta", "records", "keys", "expiry", "snapshots"]);
         keys.extend(self.all_kept());
         keys.push(self.step(step));
         keys

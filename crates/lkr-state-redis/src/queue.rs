@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{
     client::RedisClient,
-    clock::{MICRO, argument},
+    clock::{MICRO, after, argument},
     error::unexpected,
     keys::Keys,
     reply::Reply,
@@ -109,8 +109,7 @@ impl TaskQueue for RedisQueue {
     }
 
     async fn claim_in(&self, lane: Lane, lease: Duration, wait: Duration) -> Result<Option<Claim>> {
-        let now = Instant::now();
-        let deadline = now.checked_add(wait).unwrap_or(now + Duration::from_secs(86_400 * 365));
+        let deadline = after(wait);
         loop {
             // Registered before the lookup, so that no wake-up between lookup and wait is missed.
             let mut woken = std::pin::pin!(self.wake.notified());
@@ -130,8 +129,7 @@ impl TaskQueue for RedisQueue {
     }
 
     async fn heartbeat(&self, claim: &Claim, lease: Duration) -> Result<()> {
-        self.step_on("heartbeat", &script::HEARTBEAT, claim, Some(lease)).await?;
-        Ok(())
+        self.step_on("heartbeat", &script::HEARTBEAT, claim, Some(lease)).await
     }
 
     async fn finish(&self, claim: &Claim) -> Result<()> {
@@ -167,6 +165,6 @@ impl TaskQueue for RedisQueue {
     }
 
     async fn health(&self) -> Result<()> {
-        self.client.command("health", &cmd("PING")).await.map(drop)
+        self.client.health().await
     }
 }

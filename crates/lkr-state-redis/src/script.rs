@@ -31,20 +31,20 @@ macro_rules! scripts {
 }
 
 scripts! {
-    GET = "#!lua flags=no-writes" "clock" "records" "get";
-    SCAN = "#!lua flags=no-writes" "clock" "records" "scan";
-    APPLY = "#!lua" "clock" "step" "records" "apply";
-    SNAPSHOT_OPEN = "#!lua" "clock" "snapshot_open";
+    GET = "#!lua flags=no-writes" "installed" "clock" "records" "get";
+    SCAN = "#!lua flags=no-writes" "installed" "clock" "records" "scan";
+    APPLY = "#!lua" "installed" "clock" "step" "records" "apply";
+    SNAPSHOT_OPEN = "#!lua" "installed" "clock" "snapshot_open";
     SNAPSHOT_PAGE = "#!lua" "clock" "records" "snapshot_lease" "snapshot_page";
     SNAPSHOT_KEPT = "#!lua" "clock" "snapshot_lease" "snapshot_kept";
     SNAPSHOT_CLOSE = "#!lua flags=allow-oom" "snapshot_close";
     RESTORE = "#!lua" "clock" "records" "restore";
     INSTALL = "#!lua" "install";
-    ENQUEUE = "#!lua" "clock" "step" "queue" "enqueue";
-    CLAIM = "#!lua" "clock" "step" "queue" "claim";
+    ENQUEUE = "#!lua" "installed" "clock" "step" "queue" "enqueue";
+    CLAIM = "#!lua" "installed" "clock" "step" "queue" "claim";
     // What ends a task runs without free memory too, so that a full server can empty its queue.
-    HEARTBEAT = "#!lua flags=allow-oom" "clock" "step" "queue" "heartbeat";
-    FINISH = "#!lua flags=allow-oom" "clock" "step" "queue" "finish";
-    RETRY = "#!lua flags=allow-oom" "clock" "step" "queue" "retry";
-    REMOVE = "#!lua flags=allow-oom" "clock" "step" "queue" "remove";
+    HEARTBEAT = "#!lua flags=allow-oom" "installed" "clock" "step" "queue" "heartbeat";
+    FINISH = "#!lua flags=allow-oom" "installed" "clock" "step" "queue" "finish";
+    RETRY = "#!lua flags=allow-oom" "installed" "clock" "step" "queue" "retry";
+    REMOVE = "#!lua flags=allow-oom" "installed" "clock" "step" "queue" "remove";
 }

@@ -6,7 +6,7 @@
 //! so was kept before the second pass began. The registration ends by itself if its reader does not renew it.
 
 use std::{
-    io,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -38,9 +38,21 @@ pub(crate) async fn write(client: &Arc<RedisClient>, to: &Path) -> Result<()> {
     copying.await.map_err(|error| Error::new(ErrorKind::Internal, OPERATION, error))?
 }
 
+/// Makes the folder and fills it. If that fails, the folder is removed, so that the same call can succeed later.
 async fn copy(client: &RedisClient, to: PathBuf) -> Result<()> {
-    let dump = tokio::task::spawn_blocking(move || DumpWriter::create(&to));
-    let dump = joined(dump.await)?;
+    let folder = to.clone();
+    let dump = joined(tokio::task::spawn_blocking(move || DumpWriter::create(&folder)).await)?;
+    let copied = fill(client, dump).await;
+    if copied.is_err() {
+        let removed = joined(tokio::task::spawn_blocking(move || fs::remove_dir_all(to)).await);
+        if let Err(error) = removed {
+            tracing::warn!(%error, "folder of a failed snapshot could not be removed");
+        }
+    }
+    copied
+}
+
+async fn fill(client: &RedisClient, dump: DumpWriter) -> Result<()> {
     let reader = Reader::open(client).await?;
     let (pages, waiting) = mpsc::channel(WAITING_PAGES);
     let highest = reader.highest;
@@ -84,7 +96,8 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     async fn open(client: &'a RedisClient) -> Result<Self> {
         let id = Uuid::new_v4();
-        let (keys, arguments) = (client.keys.snapshot_open(), [&id.as_bytes()[..], LEASE.as_bytes()]);
+        let (keys, arguments) =
+            (client.keys.snapshot_open(), [client.installation(), id.as_bytes(), LEASE.as_bytes()]);
         let call = Call { script: &script::SNAPSHOT_OPEN, keys: &keys, arguments: &arguments };
         let mut reply = Reply::new(OPERATION, client.write(OPERATION, call).await?.value)?;
         match reply.text()?.as_str() {
@@ -149,7 +162,7 @@ impl<'a> Reader<'a> {
         let arguments = [place.as_bytes(), self.id.as_bytes()];
         let call = Call { script: &script::SNAPSHOT_CLOSE, keys: &keys, arguments: &arguments };
         if let Err(error) = self.client.write(OPERATION, call).await {
-            tracing::warn!(%error, "a snapshot was not closed; Redis keeps its old records for another minute");
+            tracing::warn!(%error, "cannot close a snapshot; Redis keeps its old records for a minute");
         }
     }
 }

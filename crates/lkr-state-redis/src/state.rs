@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use deadpool_redis::redis::cmd;
 use lkr_state::{Error, ErrorKind, Expect, Key, Op, Record, Result, ScanOrder, StateStore, Write};
 
 use crate::{
@@ -55,7 +54,8 @@ impl StateStore for RedisState {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let arguments: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+        let mut arguments = vec![self.client.installation()];
+        arguments.extend(keys.iter().map(String::as_bytes));
         let call = Call { script: &script::GET, keys: &self.client.keys.get(), arguments: &arguments };
         let mut reply = Reply::new("get_many", self.client.read("get_many", call).await?)?;
         let found =
@@ -96,7 +96,9 @@ impl StateStore for RedisState {
             let Some([low, high]) = bounds(prefix, after.as_deref(), order) else { break };
             let order = if order == ScanOrder::Ascending { "+" } else { "-" };
             let wanted = (limit - found.len()).min(PAGE).to_string();
-            let arguments = [&low[..], &high[..], order.as_bytes(), wanted.as_bytes(), PAGE_BYTES.as_bytes()];
+            let installation = self.client.installation();
+            let arguments =
+                [installation, &low, &high, order.as_bytes(), wanted.as_bytes(), PAGE_BYTES.as_bytes()];
             let call = Call { script: &script::SCAN, keys: &self.client.keys.scan(), arguments: &arguments };
             let mut reply = Reply::new("scan", self.client.read("scan", call).await?)?;
             let next = reply.text()?;
@@ -120,7 +122,7 @@ impl StateStore for RedisState {
     }
 
     async fn health(&self) -> Result<()> {
-        self.client.command("health", &cmd("PING")).await.map(drop)
+        self.client.health().await
     }
 }
 

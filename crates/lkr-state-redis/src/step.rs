@@ -26,7 +26,7 @@ impl RedisClient {
         keys: fn(&crate::keys::Keys, Uuid) -> Vec<String>,
     ) -> Result<(String, Reply)> {
         loop {
-            let deadline = match self.clock.after(self.write_limit(arguments) + SLACK) {
+            let deadline = match self.clock.after(self.write_limit(arguments).saturating_add(SLACK)) {
                 Some(deadline) => deadline.to_string(),
                 None => {
                     self.read_clock(operation).await?;
@@ -34,7 +34,8 @@ impl RedisClient {
                 }
             };
             let seen = self.largest_seen.load(Ordering::Relaxed).to_string();
-            let arguments = [&[deadline.as_bytes(), seen.as_bytes()], arguments].concat();
+            let first = [self.installation(), deadline.as_bytes(), seen.as_bytes()];
+            let arguments = [&first, arguments].concat();
             let keys = keys(&self.keys, Uuid::new_v4());
             let answer = self.write(operation, Call { script, keys: &keys, arguments: &arguments }).await?;
             let mut reply = Reply::new(operation, answer.value)?;

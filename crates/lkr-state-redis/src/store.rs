@@ -44,6 +44,7 @@ impl RedisStore {
         let warnings = durability::check(&client).await?;
         client.read_clock("open").await?;
         let installation = install(&client).await?;
+        client.set_installation(installation.to_string());
         let queue = RedisQueue::new(Arc::clone(&client));
         let found_empty = remembered.is_some_and(|remembered| remembered != installation);
         Ok(Opened { store: Self { client, queue }, installation, found_empty, warnings })
@@ -72,7 +73,8 @@ impl RedisStore {
         self.queue.clone()
     }
 
-    /// The name of the installation; `None` if the server was emptied since the store was opened.
+    /// The name of the installation that the server has now; `None` if it was emptied. Once it differs from the opened one,
+    /// every read and write of this store is `Unavailable`.
     ///
     /// # Errors
     /// `Unavailable` if the server is unreachable.

@@ -79,7 +79,7 @@ async fn listen(shared: Weak<Shared>, client: Arc<RedisClient>) {
 /// Listens until something fails; returns the reason.
 async fn listen_once(shared: &Weak<Shared>, client: &RedisClient) -> String {
     let limit = client.config.connect_timeout;
-    let mut link = match timeout(2 * limit, client.links().create()).await {
+    let mut link = match timeout(limit.saturating_mul(2), client.links().create()).await {
         Ok(Ok(link)) => link,
         Ok(Err(error)) => return error.to_string(),
         Err(_) => return "connecting took too long".to_owned(),
@@ -99,7 +99,7 @@ async fn listen_once(shared: &Weak<Shared>, client: &RedisClient) -> String {
         let mut read = cmd("XREAD");
         read.arg("BLOCK").arg(u64::try_from(BLOCK.as_millis()).unwrap_or(1));
         read.arg("STREAMS").arg(&stream).arg(&last);
-        match send(&mut link, &read, BLOCK + client.config.command_timeout).await {
+        match send(&mut link, &read, BLOCK.saturating_add(client.config.command_timeout)).await {
             Ok(Value::Nil) => {}
             Ok(value) => match (newest(&value), shared.upgrade()) {
                 (Some(id), Some(shared)) => {

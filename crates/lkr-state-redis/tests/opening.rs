@@ -74,10 +74,33 @@ async fn emptied_server_is_noticed() {
     assert_eq!((again.installation, again.found_empty), (first.installation, false));
     server.restart_empty();
     assert_eq!(first.store.installation().await.unwrap(), None);
+    // A store without records would look like one whose records were deleted.
+    refuses_to_work(&first.store).await;
     let empty = RedisStore::open(config(server.url()), Some(first.installation)).await.unwrap();
     assert!(empty.found_empty && empty.installation != first.installation);
+    refuses_to_work(&first.store).await;
+    empty.store.state().health().await.unwrap();
     let unaware = RedisStore::open(config(server.url()), None).await.unwrap();
     assert_eq!((unaware.installation, unaware.found_empty), (empty.installation, false));
+}
+
+async fn refuses_to_work(store: &RedisStore) {
+    let (state, queue) = (store.state(), store.queue());
+    let results = [
+        state.get("a").await.map(drop),
+        state.scan("", None, ScanOrder::Ascending, 10).await.map(drop),
+        state.apply(vec![Write::put("a", Expect::Any, "v")]).await,
+        state.health().await,
+        queue.push(TaskId::new(), ms(0)).await,
+        queue.claim(ms(1_000), ms(0)).await.map(drop),
+    ];
+    for result in results {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.to_string().contains("was emptied"), "{error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    assert!(state.snapshot(&folder.path().join("copy")).await.is_err());
 }
 
 #[tokio::test]

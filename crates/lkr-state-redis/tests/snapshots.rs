@@ -9,9 +9,10 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use common::{config, open, start};
+use common::{config, ms, open, start};
 use lkr_state::{ErrorKind, Expect, ScanOrder, StateStore as _, StateStoreExt as _, Write};
 use lkr_state_redis::{RedisConfig, RedisStore};
+use lkr_test_support::RedisServer;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 
 /// More than several pages.
@@ -104,6 +105,20 @@ async fn damaged_snapshot_is_refused_and_an_interrupted_restore_is_begun_again()
     RedisStore::restore(copy.clone(), &to).await.unwrap();
     let records = open(copy).await.state().scan("", None, ScanOrder::Ascending, 100).await.unwrap();
     assert_eq!(records.len(), 50);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn snapshot_that_fails_leaves_no_folder() {
+    let Some(mut server) = RedisServer::start() else { return };
+    let short = RedisConfig { write_timeout: ms(300), ..config(server.url()) };
+    let state = open(RedisConfig { command_timeout: ms(300), ..short }).await.state();
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("copy");
+    server.kill();
+    assert_eq!(state.snapshot(&to).await.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert!(!to.exists());
+    server.restart();
+    state.snapshot(&to).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -124,8 +124,8 @@ impl Peers {
         Ok(running)
     }
 
-    /// The processes that may be running on a store, for who does not join them. A process that was killed is among them
-    /// until its record expires. A process that is [alone](Self::alone) on its store is never among them.
+    /// The processes that may be running on a store, which the caller does not join. One that was killed is among them until
+    /// its record expires.
     ///
     /// # Errors
     /// Those of the store.
@@ -261,11 +261,12 @@ mod tests {
         }
         drop(other);
         eventually(async || one.running().await.unwrap() == BTreeSet::from([one.id()])).await;
-        let third_state = Arc::clone(&state);
-        let third = Peers::join(state, OPTIONS).await.unwrap();
+        let third = Peers::join(Arc::clone(&state), OPTIONS).await.unwrap();
         one.leave().await;
         assert_eq!(third.running().await.unwrap(), BTreeSet::from([third.id()]));
-        assert_eq!(Peers::running_on(&*third_state).await.unwrap(), BTreeSet::from([third.id()]));
+        assert_eq!(Peers::running_on(&*state).await.unwrap(), BTreeSet::from([third.id()]));
+        third.leave().await;
+        assert_eq!(Peers::running_on(&*state).await.unwrap(), BTreeSet::new());
     }
 
     #[tokio::test]

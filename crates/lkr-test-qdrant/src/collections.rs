@@ -1,3 +1,5 @@
+use std::collections::{BTreeMap, HashMap};
+
 use qdrant_client::qdrant::{
     AliasDescription, ChangeAliases, CollectionClusterInfoRequest, CollectionClusterInfoResponse,
     CollectionConfig, CollectionDescription, CollectionExistsRequest, CollectionExistsResponse,
@@ -21,7 +23,7 @@ macro_rules! collections_service {
         #[tonic::async_trait]
         impl Collections for Data {
             $(async fn $call(&self, request: Request<$request>) -> Result<Response<$response>, Status> {
-                self.$method(request.into_inner()).map(Response::new)
+                self.$method(self.admit(request)?).map(Response::new)
             })*
             $(async fn $other(&self, _: Request<$ignored>) -> Result<Response<$no>, Status> {
                 Err(Status::unimplemented(stringify!($other)))
@@ -82,7 +84,8 @@ impl Data {
         if state.aliases.contains_key(&name) {
             return Err(Status::invalid_argument(format!("alias {name} exists")));
         }
-        let stored = Stored { creation, points: Default::default(), schema: Default::default() };
+        let stored =
+            Stored { creation, points: BTreeMap::new(), schema: HashMap::new(), terms: HashMap::new() };
         state.collections.insert(name, stored);
         Ok(CollectionOperationResponse { result: true, time: 0.0 })
     }

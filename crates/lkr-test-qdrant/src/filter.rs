@@ -14,6 +14,9 @@ pub(super) fn matches(filter: &Filter, id: u128, point: &StoredPoint) -> Result<
     if filter.min_should.is_some() {
         return Err(Status::unimplemented("min_should"));
     }
+    if filter.must.iter().any(|condition| filter.must_not.contains(condition)) {
+        return Err(Status::internal("Qdrant 1.19 ignores a condition of must_not that is also one of must"));
+    }
     let meets = |condition: &Condition| meets(condition, id, point);
     for condition in &filter.must {
         if !meets(condition)? {

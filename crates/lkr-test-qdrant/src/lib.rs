@@ -22,7 +22,10 @@ use qdrant_client::qdrant::{
     points_server::PointsServer,
     qdrant_server::{Qdrant, QdrantServer},
 };
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    runtime::{Builder, Runtime},
+};
 use tonic::{
     Request, Response, Status,
     transport::{Server, server::TcpIncoming},
@@ -35,7 +38,8 @@ pub struct Loopback {
     pub data: Data,
     /// Where it listens.
     pub address: SocketAddr,
-    serving: JoinHandle<()>,
+    /// Of its own, so that stopping it ends all connections.
+    runtime: Option<Runtime>,
 }
 
 /// What the server stores, shared with the test.
@@ -43,6 +47,7 @@ pub struct Loopback {
 pub struct Data(Arc<Mutex<State>>);
 
 /// What the server stores and was asked.
+#[derive(Debug)]
 pub struct State {
     /// The version that it claims to be.
     pub version: String,
@@ -52,8 +57,8 @@ pub struct State {
     pub aliases: BTreeMap<String, String>,
     /// Every write, in order.
     pub writes: Vec<Write>,
-    /// The API keys of the requests.
-    pub api_keys: Vec<Option<String>>,
+    /// The API key that requests need.
+    pub api_key: Option<String>,
 }
 
 /// A collection.
@@ -65,6 +70,8 @@ pub struct Stored {
     pub points: BTreeMap<u128, StoredPoint>,
     /// The indexes of the payload by field.
     pub schema: HashMap<String, PayloadSchemaInfo>,
+    /// The order in which terms were first stored. Qdrant adds the products of a score in it.
+    pub terms: HashMap<u32, usize>,
 }
 
 /// A point.
@@ -102,16 +109,22 @@ impl Loopback {
     /// # Panics
     /// If the address is taken.
     pub async fn start_with(data: Data, address: SocketAddr) -> Self {
-        let listener = TcpListener::bind(address).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (points, collections) = (PointsServer::new(data.clone()), CollectionsServer::new(data.clone()));
-        let server = Server::builder()
-            .add_service(points.max_decoding_message_size(usize::MAX))
-            .add_service(collections)
-            .add_service(QdrantServer::new(data.clone()));
-        let serving = server.serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
-        let serving = tokio::spawn(async move { serving.await.unwrap() });
-        Self { data, address, serving }
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let served = data.clone();
+        let serving = runtime.spawn(async move {
+            let listener = TcpListener::bind(address).await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let points = PointsServer::new(served.clone()).max_decoding_message_size(usize::MAX);
+            let server = Server::builder()
+                .add_service(points)
+                .add_service(CollectionsServer::new(served.clone()))
+                .add_service(QdrantServer::new(served));
+            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+            tokio::spawn(async move { server.serve_with_incoming(incoming).await.unwrap() });
+            address
+        });
+        let address = serving.await.unwrap();
+        Self { data, address, runtime: Some(runtime) }
     }
 
     /// [`start`](Self::start) for callers without a runtime.
@@ -134,16 +147,19 @@ impl Loopback {
     }
 
     /// Stops the server with all of its connections.
-    pub async fn stop(mut self) -> (Data, SocketAddr) {
-        self.serving.abort();
-        let _cancelled = (&mut self.serving).await;
-        (self.data.clone(), self.address)
+    pub async fn stop(self) -> (Data, SocketAddr) {
+        let (data, address) = (self.data.clone(), self.address);
+        drop(self);
+        while TcpStream::connect(address).await.is_ok() {}
+        (data, address)
     }
 }
 
 impl Drop for Loopback {
     fn drop(&mut self) {
-        self.serving.abort();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
@@ -154,7 +170,7 @@ impl Default for Data {
             collections: BTreeMap::new(),
             aliases: BTreeMap::new(),
             writes: Vec::new(),
-            api_keys: Vec::new(),
+            api_key: None,
         })))
     }
 }
@@ -167,6 +183,15 @@ impl Data {
     #[must_use]
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
+    }
+
+    fn admit<T>(&self, request: Request<T>) -> Result<T, Status> {
+        let expected = self.state().api_key.clone();
+        let key = request.metadata().get("api-key").map(|key| key.to_str().unwrap().to_owned());
+        if expected.is_some() && key != expected {
+            return Err(Status::unauthenticated("Invalid API key or JWT"));
+        }
+        Ok(request.into_inner())
     }
 }
 
@@ -182,12 +207,9 @@ impl State {
 impl Qdrant for Data {
     async fn health_check(
         &self,
-        request: Request<HealthCheckRequest>,
+        _: Request<HealthCheckRequest>,
     ) -> Result<Response<HealthCheckReply>, Status> {
-        let mut state = self.state();
-        let key = request.metadata().get("api-key").map(|key| key.to_str().unwrap().to_owned());
-        state.api_keys.push(key);
-        let version = state.version.clone();
+        let version = self.state().version.clone();
         Ok(Response::new(HealthCheckReply { title: "loopback".to_owned(), version, commit: None }))
     }
 }

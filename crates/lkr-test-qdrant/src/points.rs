@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use qdrant_client::qdrant::{
     BatchResult, ClearPayloadPoints, CountPoints, CountResponse, CountResult, CreateFieldIndexCollection,
@@ -30,7 +30,7 @@ macro_rules! points_service {
         #[tonic::async_trait]
         impl Points for Data {
             $(async fn $call(&self, request: Request<$request>) -> Result<Response<$response>, Status> {
-                self.$method(request.into_inner()).map(Response::new)
+                self.$method(self.admit(request)?).map(Response::new)
             })*
             $(async fn $other(&self, _: Request<$ignored>) -> Result<Response<$no>, Status> {
                 Err(Status::unimplemented(stringify!($other)))
@@ -83,7 +83,12 @@ impl Data {
         let stored = state.stored(&request.collection_name)?;
         for point in request.points {
             let id = id_number(point.id.as_ref().unwrap())?;
-            stored.points.insert(id, decode(point));
+            let point = decode(point);
+            for term in point.sparse.iter().flat_map(BTreeMap::keys) {
+                let next = stored.terms.len();
+                stored.terms.entry(*term).or_insert(next);
+            }
+            stored.points.insert(id, point);
         }
         completed()
     }

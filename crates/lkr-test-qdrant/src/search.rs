@@ -7,13 +7,16 @@ use tonic::Status;
 
 use super::{Stored, StoredPoint, filter, points};
 
+/// The score of a point; `None` if it is no hit.
+type Score = Box<dyn Fn(&StoredPoint) -> Option<f32>>;
+
 pub(super) fn answer(stored: &Stored, query: &QueryPoints) -> Result<Vec<ScoredPoint>, Status> {
     let input = match query.query.as_ref().and_then(|query| query.variant.as_ref()) {
         Some(Variant::Nearest(input)) => input.variant.as_ref(),
         other => return Err(Status::unimplemented(format!("query {other:?}"))),
     };
     let params = query.params.clone().unwrap_or_default();
-    let score: Box<dyn Fn(&StoredPoint) -> Option<f32>> = match (query.using.as_deref(), input) {
+    let score: Score = match (query.using.as_deref(), input) {
         (Some("dense"), Some(vector_input::Variant::Dense(vector))) => {
             if params.idf.is_some() {
                 return Err(Status::invalid_argument("search param `idf` requires a sparse vector"));
@@ -51,12 +54,12 @@ pub(super) fn answer(stored: &Stored, query: &QueryPoints) -> Result<Vec<ScoredP
     Ok(scored.collect())
 }
 
-/// `idf · q` for each term. Counted are the points of the corpus that have a sparse vector.
+/// `idf · q` for each term, in the order of the sum. Counted are the points of the corpus that have a sparse vector.
 fn weighted(
     stored: &Stored,
     terms: BTreeMap<u32, f32>,
     corpus: Option<&Filter>,
-) -> Result<BTreeMap<u32, f32>, Status> {
+) -> Result<Vec<(u32, f32)>, Status> {
     let (mut total, mut holders) = (0.0_f32, BTreeMap::<u32, f32>::new());
     for (id, point) in &stored.points {
         let Some(sparse) = &point.sparse else { continue };
@@ -76,10 +79,12 @@ fn weighted(
         let holders = holders.get(&term).copied().unwrap_or(0.0);
         (term, weight * ((total - holders + 0.5) / (holders + 0.5) + 1.0).ln())
     };
-    Ok(terms.into_iter().map(weight).collect())
+    let mut weights: Vec<(u32, f32)> = terms.into_iter().map(weight).collect();
+    weights.sort_by_key(|(term, _)| stored.terms.get(term));
+    Ok(weights)
 }
 
-fn sparse_dot(query: &BTreeMap<u32, f32>, point: &BTreeMap<u32, f32>) -> Option<f32> {
+fn sparse_dot(query: &[(u32, f32)], point: &BTreeMap<u32, f32>) -> Option<f32> {
     let shared = query.iter().filter_map(|(term, weight)| Some(weight * point.get(term)?));
     shared.fold(None, |sum: Option<f32>, product| Some(sum.unwrap_or(0.0) + product))
 }

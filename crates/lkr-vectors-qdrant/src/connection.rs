@@ -28,7 +28,7 @@ const API_KEY: &str = "api-key";
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
 /// The longest time that a check of health takes.
-const HEALTH_TIMEOUT: Duration = Duration::from_secs(1);
+const HEALTH_TIMEOUT: Duration = Duration::from_millis(900);
 
 /// The first release with statistics of a part of the collection, and with matching by prefix.
 const MIN_VERSION: (u64, u64) = (1, 19);

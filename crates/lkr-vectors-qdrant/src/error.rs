@@ -120,3 +120,35 @@ const fn kind_of(code: Code) -> ErrorKind {
         _ => ErrorKind::Internal,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_from_lost_connections() {
+        let answered = |code| Failure::from(Status::new(code, "reason"));
+        for (code, kind) in [
+            (Code::NotFound, ErrorKind::NotFound),
+            (Code::AlreadyExists, ErrorKind::Conflict),
+            (Code::InvalidArgument, ErrorKind::Invalid),
+            (Code::Unavailable, ErrorKind::Unavailable),
+            (Code::DeadlineExceeded, ErrorKind::Unavailable),
+            (Code::ResourceExhausted, ErrorKind::Unavailable),
+            (Code::DataLoss, ErrorKind::Corrupt),
+            (Code::PermissionDenied, ErrorKind::Internal),
+            (Code::Unauthenticated, ErrorKind::Internal),
+            (Code::Internal, ErrorKind::Internal),
+        ] {
+            let failure = answered(code);
+            assert_eq!((failure.kind, failure.delivery), (kind, Delivery::Answered), "{code:?}");
+            assert!(failure.message.contains("reason") && !failure.is_disconnected());
+        }
+        let made_here = |error: Box<dyn StdError + Send + Sync>| Failure::from(Status::from_error(error));
+        let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+        let not_sent = made_here(Box::new(ConnectError(Box::new(refused()))));
+        assert_eq!((not_sent.kind, not_sent.delivery), (ErrorKind::Unavailable, Delivery::NotSent));
+        let lost = made_here(Box::new(io::Error::from(io::ErrorKind::ConnectionReset)));
+        assert_eq!((lost.kind, lost.delivery), (ErrorKind::Unavailable, Delivery::Lost));
+    }
+}

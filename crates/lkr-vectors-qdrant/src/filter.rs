@@ -113,22 +113,31 @@ pub(crate) fn not(meaning: Meaning) -> Meaning {
     }
 }
 
+/// Negations are in a filter of their own: Qdrant 1.19 does not evaluate the conditions of `must_not` that equal one of
+/// `must` in the same filter.
 pub(crate) fn all_of(meanings: impl IntoIterator<Item = Meaning>) -> Meaning {
-    let mut all = qdrant::Filter::default();
+    let (mut must, mut must_not) = (Vec::new(), Vec::new());
     for meaning in meanings {
         match meaning {
             Meaning::All => {}
             Meaning::Nothing => return Meaning::Nothing,
             // A conjunction in a conjunction needs no level of its own.
             Meaning::If(ConditionOneOf::Filter(filter)) if filter.should.is_empty() => {
-                all.must.extend(filter.must);
-                all.must_not.extend(filter.must_not);
+                must.extend(filter.must);
+                must_not.extend(filter.must_not);
             }
-            Meaning::If(one) => all.must.push(condition(one)),
+            Meaning::If(one) => must.push(condition(one)),
         }
     }
-    if all.must.is_empty() && all.must_not.is_empty() {
+    if must_not.is_empty() && must.is_empty() {
         return Meaning::All;
+    }
+    let mut all = qdrant::Filter { must_not, ..qdrant::Filter::default() };
+    if !must.is_empty() {
+        if !all.must_not.is_empty() {
+            must.push(condition(ConditionOneOf::Filter(all)));
+        }
+        all = qdrant::Filter { must, ..qdrant::Filter::default() };
     }
     Meaning::If(ConditionOneOf::Filter(all))
 }

@@ -15,6 +15,7 @@ mod search;
 mod shared;
 mod snapshot;
 mod store;
+mod sums;
 mod tag_fields;
 mod token;
 mod value;

@@ -20,21 +20,28 @@ use crate::{
     write::check_dense,
 };
 
+/// Searches among this number of points are exact.
+const EXACT_POINTS: f64 = 1_000.0;
+
 /// Above this limit, the matching points are counted, and no more hits are asked for.
 const MAX_UNCOUNTED_LIMIT: usize = 10_000;
+
+/// How many hits are asked for beyond the limit: at least one, to see whether it cuts hits of equal score, and some that
+/// equal it up to rounding.
+const MARGIN: usize = 4;
 
 /// How many hits with the score of the last one are compared by id, beyond the limit.
 const MAX_TIES: usize = 1 << 16;
 
 /// A query that is asked.
 #[derive(Debug)]
-struct Asked<'q> {
+pub(crate) struct Asked<'q> {
     /// Its position in the batch.
     at: usize,
-    query: &'q Query,
-    request: QueryPoints,
+    pub(crate) query: &'q Query,
+    pub(crate) request: QueryPoints,
     limit: usize,
-    hits: Vec<Hit>,
+    pub(crate) hits: Vec<Hit>,
 }
 
 impl Shared {
@@ -107,7 +114,7 @@ impl Shared {
             using: Some(using.to_owned()),
             filter: Some(filter),
             params: Some(params),
-            limit: Some(limit as u64 + 1),
+            limit: Some((limit + MARGIN) as u64),
             with_payload: Some(point::origin_selector()),
             ..QueryPoints::default()
         }
@@ -115,9 +122,14 @@ impl Shared {
 
     fn dense_params(&self, limit: usize) -> SearchParams {
         let is_quantized = self.options.quantization != Quantization::None;
+        let mut oversampling = self.options.oversampling.max(1.0);
+        if self.options.quantization == Quantization::Binary {
+            // Qdrant compares bits in small collections, too.
+            oversampling = oversampling.max(EXACT_POINTS / limit as f64);
+        }
         let quantization = QuantizationSearchParams {
             rescore: Some(true),
-            oversampling: Some(self.options.oversampling.max(1.0)),
+            oversampling: Some(oversampling),
             ..QuantizationSearchParams::default()
         };
         SearchParams {
@@ -153,6 +165,9 @@ impl Shared {
                 }
             }
             open = still_open;
+        }
+        if self.options.exact_sums {
+            self.sum_products(&mut asked).await?;
         }
         asked.iter_mut().for_each(Asked::finish);
         Ok(asked)

@@ -32,7 +32,7 @@ impl Shared {
     pub(crate) async fn write_snapshot(self: &Arc<Self>, to: &Path) -> InternalResult<()> {
         let _turn = self.snapshots.lock().await;
         refuse_existing(to).await?;
-        let partial = Partial::create(to).await?;
+        let partial = Partial::create(to)?;
         let (manifest, copying) = self.begin_copy(&partial.folder).await?;
         let manifest = self.copy_points(manifest, copying).await?;
         manifest.write(&partial.folder).await?;
@@ -97,12 +97,13 @@ struct Partial {
 }
 
 impl Partial {
-    async fn create(to: &Path) -> InternalResult<Self> {
+    /// It does not wait, so that no folder can appear after this future was dropped.
+    fn create(to: &Path) -> InternalResult<Self> {
         let name = to
             .file_name()
             .ok_or_else(|| Failure::invalid(format!("{} is no folder's name", to.display())))?;
         let folder = to.with_file_name(format!(".{}.{}.partial", name.to_string_lossy(), DocId::new()));
-        fs::create_dir(&folder).await?;
+        std::fs::create_dir(&folder)?;
         Ok(Self { folder, is_kept: false })
     }
 

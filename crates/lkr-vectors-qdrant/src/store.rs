@@ -31,7 +31,12 @@ impl QdrantVectors {
     /// release is too old or it refuses the API key.
     pub async fn open(options: QdrantOptions) -> Result<Self> {
         let shared = Shared::new(options).map_err(|failure| failure.in_operation("open"))?;
-        shared.connection.check_health().await.map_err(|failure| failure.in_operation("open"))?;
+        let check = async {
+            shared.connection.check_health().await?;
+            // A check of health needs no API key.
+            shared.aliases().await
+        };
+        check.await.map_err(|failure| failure.in_operation("open"))?;
         Ok(Self { shared: Arc::new(shared) })
     }
 

@@ -69,7 +69,7 @@ mod tests {
     fn tokens_separate_keys_values_and_kinds() {
         let mut tokens =
             vec![text("a", "b1"), text("ab", "1"), text("a", ""), text("", "a"), exists("a"), of_key("a")];
-        tokens.extend(["1", "2026-01-01"].iter().flat_map(|value| of_tag("a", value)));
+        tokens.extend(["1", "2026-01-01"].iter().flat_map(|value| of_tag(value, value)));
         assert_eq!(of_tag("a", "1").count(), 3);
         assert_eq!(of_tag("a", "").count(), 1);
         let total = tokens.len();

@@ -1,19 +1,24 @@
-//! Checking and repairing a closed knowledge base in a folder.
+//! Checking and repairing a knowledge base: a closed one in a folder, or one in stores that several processes use.
+
+mod stores;
 
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use lkr_catalog::{Catalog, Originals, Texts};
-pub use lkr_doctor::{Finding, ReadRecord, RepairOutcome, Report};
+pub use lkr_doctor::{Finding, ReadDeletion, ReadRecord, RepairOutcome, Report};
 use lkr_doctor::{Ports, Repairer};
 use lkr_ingest::{IngestOptions, Ingestor};
 use lkr_parsers::Markdown;
-use lkr_state::Peers;
+use lkr_state::{Peers, TaskQueue};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore, StoreCheck};
 use object_store::{ObjectStore, local::LocalFileSystem, memory::InMemory};
 use time::OffsetDateTime;
+
+use self::stores::Parts;
+pub(crate) use self::stores::refuse_lost_records;
+pub use self::stores::{StoresDoctorOptions, examine_stores, has_lost_records};
 
 use crate::{
     Error, ErrorKind, Folders, Result,
@@ -44,6 +49,8 @@ pub struct DoctorReport {
     pub is_partial: bool,
     /// The folder to which data was moved, if any was.
     pub aside: Option<PathBuf>,
+    /// How many processes may have been running on the stores. What they changed meanwhile may be reported as a problem.
+    pub running_processes: usize,
 }
 
 /// Checks the knowledge base in a folder. Nothing is changed unless `repair` is set.
@@ -51,6 +58,11 @@ pub struct DoctorReport {
 /// # Errors
 /// `NotFound` if there is none, `Conflict` if a process has it open, and other errors of opening the store.
 pub async fn examine(options: DoctorOptions) -> Result<DoctorReport> {
+    examine_embedded(options, Parts::default()).await
+}
+
+/// Checks the embedded store, and the given ones in place of its parts.
+async fn examine_embedded(options: DoctorOptions, parts: Parts) -> Result<DoctorReport> {
     let store = options.folders.store();
     if !LmdbStore::is_in(&store) {
         let reason = format!("no knowledge base in {}", options.folders.data_dir.display());
@@ -60,9 +72,12 @@ pub async fn examine(options: DoctorOptions) -> Result<DoctorReport> {
         StoreCheck::new(&store, LmdbOptions::default()).map_err(open_error)
     })
     .await?;
-    let partial_texts = partial_texts(&options.folders.blobs_dir);
+    let partial_texts = match parts.stores.blobs {
+        Some(_) => Vec::new(),
+        None => partial_texts(&options.folders.blobs_dir),
+    };
     if options.repair {
-        return repair(options, check, &partial_texts).await;
+        return repair(options, check, &partial_texts, &parts).await;
     }
     let mut result = DoctorReport::default();
     result.report.findings = file_findings(&check, &partial_texts, &RepairOutcome::Unrepaired);
@@ -70,11 +85,7 @@ pub async fn examine(options: DoctorOptions) -> Result<DoctorReport> {
         result.is_partial = true;
         return Ok(result);
     };
-    let blobs: Arc<dyn ObjectStore> = match options.folders.blobs_dir.is_dir() {
-        true => Arc::new(LocalFileSystem::new_with_prefix(&options.folders.blobs_dir).map_err(internal)?),
-        false => Arc::new(InMemory::new()),
-    };
-    result.add(lkr_doctor::examine(&ports(&store, blobs, &options), None).await);
+    result.add(lkr_doctor::examine(&parts.ports_with(&store, &options, None)?, None).await);
     Ok(result)
 }
 
@@ -82,14 +93,17 @@ async fn repair(
     options: DoctorOptions,
     check: StoreCheck,
     partial_texts: &[PathBuf],
+    parts: &Parts,
 ) -> Result<DoctorReport> {
     let mut result = DoctorReport::default();
     result.report.findings = file_findings(&check, partial_texts, &RepairOutcome::Repaired);
     let aside = aside_dir(&options.folders);
     let (to, blobs_dir) = (aside.join("store"), options.folders.blobs_dir.clone());
+    let has_folder = parts.stores.blobs.is_none();
     let opened = blocking("check knowledge base", move || {
         let store = check.repair(&to).map_err(open_error)?;
-        Ok((store, open_blobs(&blobs_dir)?))
+        let blobs = if has_folder { Some(open_blobs(&blobs_dir)?) } else { None };
+        Ok((store, blobs))
     });
     let opened = opened.await;
     result.aside = Some(aside.clone()).filter(|aside| aside.exists());
@@ -97,16 +111,48 @@ async fn repair(
         Ok(opened) => opened,
         Err(error) => return result.without_store(error),
     };
-    let ports = ports(&store, Arc::new(blobs), &options);
-    let repairer = match ingestor(&store, &ports).await {
+    let ports =
+        parts.ports_with(&store, &options, blobs.map(|blobs| Arc::new(blobs) as Arc<dyn ObjectStore>))?;
+    let result = repair_ports(result, ports, parts.queue(&store), aside).await;
+    close(store).await?;
+    result
+}
+
+/// Checks stores, and repairs them if the options say so.
+async fn examine_ports(
+    mut result: DoctorReport,
+    ports: Ports,
+    queue: Arc<dyn TaskQueue>,
+    options: &DoctorOptions,
+) -> Result<DoctorReport> {
+    if options.repair {
+        return repair_ports(result, ports, queue, aside_dir(&options.folders)).await;
+    }
+    result.add(lkr_doctor::examine(&ports, None).await);
+    Ok(result)
+}
+
+async fn repair_ports(
+    mut result: DoctorReport,
+    ports: Ports,
+    queue: Arc<dyn TaskQueue>,
+    aside: PathBuf,
+) -> Result<DoctorReport> {
+    let repairer = match ingestor(queue, &ports).await {
         Ok(ingestor) => Repairer { ingestor, aside: aside.clone() },
         Err(error) => return result.without_store(error),
     };
     result.add(lkr_doctor::examine(&ports, Some(repairer)).await);
     result.aside = Some(aside).filter(|aside| aside.exists());
-    drop(ports);
-    close(store).await?;
     Ok(result)
+}
+
+/// The texts in the folder; none if it does not exist.
+fn existing_blobs(folders: &Folders) -> Result<Arc<dyn ObjectStore>> {
+    Ok(match folders.blobs_dir.is_dir() {
+        true => Arc::new(LocalFileSystem::new_with_prefix(&folders.blobs_dir).map_err(internal)?),
+        false => Arc::new(InMemory::new()),
+    })
 }
 
 /// The folder for the data that one repair moves aside.
@@ -124,11 +170,13 @@ async fn close(store: LmdbStore) -> Result<()> {
     .await
 }
 
-async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {
+async fn ingestor(queue: Arc<dyn TaskQueue>, ports: &Ports) -> Result<Ingestor> {
+    let is_restoring =
+        ports.restorer.is_some() && !ports.catalog.has_version().await.during("read the store's version")?;
     let ports = lkr_ingest::Ports {
         vectors: Arc::clone(&ports.vectors),
         catalog: ports.catalog.clone(),
-        queue: Arc::new(store.queue()),
+        queue,
         texts: ports.texts.clone(),
         originals: ports.originals.clone(),
         embedders: Arc::new(Embedders::default()),
@@ -141,16 +189,11 @@ async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {
         observer: None,
         peers: Peers::alone(),
     };
-    Ingestor::open_to_accept(ports, IngestOptions::default()).await.during("open knowledge base")
-}
-
-fn ports(store: &LmdbStore, blobs: Arc<dyn ObjectStore>, options: &DoctorOptions) -> Ports {
-    Ports {
-        vectors: Arc::new(store.vectors()),
-        catalog: Catalog::new(Arc::new(store.state())),
-        texts: Texts::new(blobs),
-        originals: Originals::in_folder(options.folders.uploads_dir.clone()),
-        readers: options.readers.clone(),
+    match is_restoring {
+        true => Ok(Ingestor::open_without_records(ports, IngestOptions::default())),
+        false => {
+            Ingestor::open_to_accept(ports, IngestOptions::default()).await.during("open knowledge base")
+        }
     }
 }
 

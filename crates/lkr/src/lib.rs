@@ -61,7 +61,12 @@ pub use lkr_retrieval::{
 pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
 
 #[cfg(feature = "lmdb")]
-pub use open::{OpenOptions, OtherStores, SharedState, open_embedder, open_state};
+pub use open::{AllStores, OpenFolder, OpenOptions, OtherStores, SharedState, open_embedder, open_state};
+
+/// Moving a knowledge base between stores.
+pub mod migrate {
+    pub use lkr_migrate::*;
+}
 
 /// The ports, for programs with their own stores and models, and the crates that define the types in their signatures.
 pub mod ports {

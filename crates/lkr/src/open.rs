@@ -15,9 +15,10 @@ use lkr_vectors::VectorStore;
 use object_store::{ObjectStore, local::LocalFileSystem};
 
 use crate::{
-    Builder, Error, ErrorKind, IngestOptions, KnowledgeBase, Result, SearchOptions,
+    Builder, Error, ErrorKind, Folders, IngestOptions, KnowledgeBase, Result, SearchOptions,
     backup::{EmbeddedStore, remove_stale_copy},
     blocking::blocking,
+    doctor::refuse_lost_records,
     error::During,
     text_files::{has_texts, remove_partial_texts},
 };
@@ -73,6 +74,60 @@ pub struct OtherStores {
     pub blobs: Option<Arc<dyn ObjectStore>>,
 }
 
+/// All stores of a knowledge base, opened without workers.
+#[derive(Debug, Clone)]
+pub struct AllStores {
+    /// The points.
+    pub vectors: Arc<dyn VectorStore>,
+    /// The records.
+    pub records: Arc<dyn StateStore>,
+    /// The texts.
+    pub blobs: Arc<dyn ObjectStore>,
+    /// The originals.
+    pub originals: Originals,
+}
+
+impl OtherStores {
+    /// These stores, and the embedded ones in place of those that are missing. An embedded store is created if it does not
+    /// exist, and stays locked until the last clone of its parts is dropped. `embedded` shares one that is open already.
+    ///
+    /// # Errors
+    /// `Conflict` if another process has the folder open.
+    pub async fn or_embedded(self, folders: &Folders, embedded: &mut Option<OpenFolder>) -> Result<AllStores> {
+        let folders = folders.clone();
+        if (self.vectors.is_none() || self.state.is_none()) && embedded.is_none() {
+            let data_dir = folders.data_dir.clone();
+            let opened = blocking("open store", move || open_store(&data_dir, inspection_options())).await?;
+            *embedded = Some(OpenFolder(opened));
+        }
+        let store = embedded.as_ref().map(|OpenFolder(store)| store);
+        let missing = || Error::new(ErrorKind::Internal, "open store", "no store is open");
+        let vectors = match (self.vectors, store) {
+            (Some(vectors), _) => vectors,
+            (None, Some(store)) => Arc::new(store.vectors()),
+            (None, None) => return Err(missing()),
+        };
+        let records = match (self.state, store) {
+            (Some(state), _) => state.records,
+            (None, Some(store)) => Arc::new(store.state()),
+            (None, None) => return Err(missing()),
+        };
+        let (blobs, originals) = match self.blobs {
+            Some(blobs) => (Arc::clone(&blobs), Originals::on(blobs)),
+            None => {
+                let folder = folders.blobs_dir;
+                let blobs = blocking("open texts", move || open_blobs(&folder)).await?;
+                (Arc::new(blobs) as Arc<dyn ObjectStore>, Originals::in_folder(folders.uploads_dir))
+            }
+        };
+        Ok(AllStores { vectors, records, blobs, originals })
+    }
+}
+
+/// An embedded store that is open for maintenance.
+#[derive(Debug, Clone)]
+pub struct OpenFolder(LmdbStore);
+
 /// Records and tasks that several processes work on.
 #[derive(Debug, Clone)]
 pub struct SharedState {
@@ -120,7 +175,8 @@ impl KnowledgeBase {
     /// Opens a knowledge base with options.
     ///
     /// # Errors
-    /// `Conflict` if another process has it open, `Invalid` if a model's folder contains no usable model.
+    /// `Conflict` if another process has it open, `Invalid` if a model's folder contains no usable model, `Unavailable` if the
+    /// given state store [has lost its records](crate::doctor::has_lost_records).
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
         let OpenOptions {
             data_dir,
@@ -149,6 +205,23 @@ impl KnowledgeBase {
             .ingest_options(options.ingest)
             .search_options(options.search)
             .defer_embedder(options.defer_embedder);
+        let folder = folder.map(|folder| Arc::new(folder) as Arc<dyn ObjectStore>);
+        let embedded_vectors =
+            || -> Option<Arc<dyn VectorStore>> { Some(Arc::new(embedded.as_ref()?.store.vectors())) };
+        let vectors_in_use = vectors.clone().or_else(embedded_vectors);
+        if let (Some(state), Some(vectors), Some(blobs)) =
+            (&state, &vectors_in_use, blobs.as_ref().or(folder.as_ref()))
+        {
+            refuse_lost_records(&state.records, &**vectors, blobs).await?;
+        }
+        let records_in_use: Option<Arc<dyn StateStore>> = match (&state, &embedded) {
+            (Some(state), _) => Some(Arc::clone(&state.records)),
+            (None, Some(embedded)) => Some(Arc::new(embedded.store.state())),
+            (None, None) => None,
+        };
+        if let Some(records) = records_in_use {
+            refuse_unfinished_migration(&*records).await?;
+        }
         let builder = match (state, embedded.as_ref().map(|embedded| &embedded.store)) {
             (Some(SharedState { records, queue }), _) => {
                 let peers = Peers::join(Arc::clone(&records), PeerOptions::default()).await;
@@ -161,14 +234,10 @@ impl KnowledgeBase {
             }
             (None, None) => builder,
         };
-        let embedded_vectors =
-            || -> Option<Arc<dyn VectorStore>> { Some(Arc::new(embedded.as_ref()?.store.vectors())) };
-        let builder = set_if_some(builder, vectors.clone().or_else(embedded_vectors), Builder::vectors);
+        let builder = set_if_some(builder, vectors_in_use, Builder::vectors);
         let builder = match (blobs, folder) {
             (Some(blobs), _) => builder.originals(Originals::on(Arc::clone(&blobs))).blobs(blobs),
-            (None, Some(folder)) => {
-                builder.originals(Originals::in_folder(uploads_dir)).blobs(Arc::new(folder))
-            }
+            (None, Some(folder)) => builder.originals(Originals::in_folder(uploads_dir)).blobs(folder),
             (None, None) => builder,
         };
         // A backup is a copy of the whole embedded store and of two folders.
@@ -182,6 +251,21 @@ impl KnowledgeBase {
         let builder = set_if_some(builder, options.observer, Builder::task_observer);
         set_if_some(builder, options.outbox, Builder::outbox).build().await
     }
+}
+
+/// Fails if the stores are being filled by a migration, or are the source of one that moves a part of them.
+async fn refuse_unfinished_migration(records: &dyn StateStore) -> Result<()> {
+    const OPEN: &str = "open knowledge base";
+    let unfinished = lkr_migrate::unfinished_migration(records).await.map_err(|error| {
+        let kind = if error.is_retryable() { ErrorKind::Unavailable } else { ErrorKind::Internal };
+        Error::new(kind, OPEN, error)
+    })?;
+    let Some(unfinished) = unfinished else { return Ok(()) };
+    let reason = format!(
+        "a migration of {} is not complete: finish it with 'lkr migrate', or give it up with 'lkr migrate --discard'",
+        unfinished.parts.names()
+    );
+    Err(Error::new(ErrorKind::Invalid, OPEN, reason))
 }
 
 /// Opens the embedded store in a data folder.

@@ -239,7 +239,6 @@ async fn failed_logins_of_all_processes_count_after_the_outage() {
     for _ in 0..5 {
         assert_eq!(kind(login(&it.auth, "ada", OTHER).await), ErrorKind::Unauthenticated);
         assert_eq!(kind(login(&it.other, "ada", OTHER).await), ErrorKind::Unauthenticated);
-        tokio::time::sleep(Duration::from_millis(2)).await;
     }
     it.heal().await;
     assert!(matches!(kind(login(&it.other, "ada", PASSWORD).await), ErrorKind::RateLimited { .. }));
@@ -312,6 +311,38 @@ async fn logout_holds_after_a_restart_during_the_outage() {
     let it = Processes { auth, other, state, remote, folder };
     it.heal().await;
     it.refuse(&session.token).await;
+}
+
+/// The store applied a revocation, and leaves before its answer arrives. Meanwhile this process goes on from memory.
+#[tokio::test]
+async fn revocation_that_is_answered_during_an_outage_holds_in_memory() {
+    let it = Processes::start().await;
+    let session = login(&it.auth, "bob", PASSWORD).await.unwrap();
+    it.remote.hold_answers();
+    let calls = [it.auth.clone(), it.auth.clone()];
+    let token = session.token.clone();
+    let [first, second] = calls;
+    let logout = tokio::spawn(async move { first.logout(&token).await });
+    let disable = tokio::spawn(async move { second.change_account("ada", disabled(true), OPERATOR).await });
+    it.remote.wait_for_held(2).await;
+    it.remote.off();
+    let during = it.auth.change_password("ada", PASSWORD, OTHER, OPERATOR).await.unwrap();
+    it.auth.authenticate(&during.token).await.unwrap();
+    it.auth.authenticate(&session.token).await.unwrap();
+    it.remote.release_answers();
+    assert!(logout.await.unwrap().unwrap());
+    disable.await.unwrap().unwrap();
+    assert!(!it.state.status().await.is_remote_used);
+    for token in [&session.token, &during.token] {
+        assert_eq!(kind(it.auth.authenticate(token).await), ErrorKind::Unauthenticated);
+    }
+    assert_eq!(kind(login(&it.auth, "ada", OTHER).await), ErrorKind::Unauthenticated);
+    it.heal().await;
+    for token in [&session.token, &during.token] {
+        it.refuse(token).await;
+    }
+    it.auth.change_account("ada", disabled(false), OPERATOR).await.unwrap();
+    login(&it.other, "ada", OTHER).await.unwrap();
 }
 
 /// The answers are lost: the store applied everything, and this process does not know.

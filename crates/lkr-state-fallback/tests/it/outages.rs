@@ -196,11 +196,11 @@ async fn mirror_without_room_is_unavailable_for_what_it_does_not_have() {
     for key in ["m/1", "m/2", "m/3"] {
         remote.store().apply(put(key, "1234567")).await.unwrap();
     }
-    let config = FallbackConfig { max_mirror_bytes: 20, ..config(folder.path()) };
+    let config = FallbackConfig { max_mirror_bytes: 800, ..config(folder.path()) };
     let state =
         FallbackState::open(Arc::clone(&remote) as _, vec![Arc::new(TestPolicy)], config).await.unwrap();
     let status = state.status().await;
-    assert!(!status.is_mirror_complete && status.mirror_bytes <= 20, "{status:?}");
+    assert!(!status.is_mirror_complete && status.mirror_bytes <= 800, "{status:?}");
     remote.off();
     assert_eq!(text(&state, "m/1").await.unwrap(), "1234567");
     assert_kind(state.get("m/3").await, ErrorKind::Unavailable);
@@ -273,6 +273,48 @@ async fn reads_stay_in_memory_until_the_journal_is_merged() {
     assert_eq!(text(&*remote.store(), "m/other").await.unwrap(), "1");
 }
 
+/// The remote store leaves again after some steps were merged.
+#[tokio::test]
+async fn memory_has_the_results_of_a_merge_that_was_cut_off() {
+    let (state, remote, _folder) = fallback().await;
+    for key in ["m/both", "m/twice"] {
+        state.apply(put(key, "base")).await.unwrap();
+    }
+    remote.off();
+    state.apply(put("m/both", "ours")).await.unwrap();
+    state.apply(put("m/twice", "first")).await.unwrap();
+    state.apply(put("m/twice", "second")).await.unwrap();
+    remote.store().apply(put("m/both", "theirs")).await.unwrap();
+    remote.on();
+    remote.refuse_steps_after(2);
+    assert_kind(state.recover().await, ErrorKind::Unavailable);
+    assert_eq!(state.status().await.journal_entries, 1);
+    assert_eq!(text(&*remote.store(), "m/twice").await.unwrap(), "first");
+    assert_eq!(text(&*state, "m/both").await.unwrap(), "theirs", "the change was overruled");
+    assert_eq!(text(&*state, "m/twice").await.unwrap(), "second", "its last change waits");
+    let seen = version(&*state, "m/twice").await;
+    remote.on();
+    state.recover().await.unwrap();
+    assert_eq!(text(&*remote.store(), "m/twice").await.unwrap(), "second");
+    assert!(version(&*state, "m/twice").await > seen);
+}
+
+/// The answer of a read arrives after a revocation that was made without the remote store.
+#[tokio::test]
+async fn read_that_overlaps_the_beginning_of_an_outage_is_answered_from_memory() {
+    let (state, remote, _folder) = fallback().await;
+    state.apply(put("m/session", "1")).await.unwrap();
+    remote.hold_reads();
+    let reader = Arc::clone(&state);
+    let read = tokio::spawn(async move { reader.get("m/session").await });
+    remote.wait_for_held(1).await;
+    remote.off();
+    state.apply(vec![Write::delete("m/session", Expect::Any)]).await.unwrap();
+    remote.release_answers();
+    assert_eq!(read.await.unwrap().unwrap(), None);
+    assert_eq!(text(&*state, "m/session").await, None);
+}
+
 #[tokio::test]
 async fn background_task_returns_to_the_remote_store_and_refreshes_the_mirror() {
     let (remote, folder) = (Remote::new(), tempfile::tempdir().unwrap());
@@ -293,6 +335,29 @@ async fn background_task_returns_to_the_remote_store_and_refreshes_the_mirror() 
     remote.store().apply(put("m/b", "1")).await.unwrap();
     while state.status().await.mirror_records < 2 {
         tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn overlapping_writes_are_read_again() {
+    let (state, remote, _folder) = fallback().await;
+    state.apply(put("m/a", "1")).await.unwrap();
+    remote.hold_answers();
+    let writer = std::sync::Arc::clone(&state);
+    let write = tokio::spawn(async move { writer.apply(put("m/a", "2")).await });
+    remote.wait_for_held(1).await;
+    // Another process writes later, and this process reads that before its own write is answered.
+    remote.store().apply(put("m/a", "3")).await.unwrap();
+    assert_eq!(text(&*state, "m/a").await.unwrap(), "3");
+    let reads = remote.reads();
+    remote.release_answers();
+    write.await.unwrap().unwrap();
+    while remote.reads() == reads {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    remote.off();
+    while text(&*state, "m/a").await.unwrap() != "3" {
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 

@@ -16,19 +16,26 @@ use lkr_state::{
 };
 use lkr_state_fallback::{FallbackConfig, FallbackState};
 use tempfile::TempDir;
+use tokio::sync::watch;
 
 /// A remote store that can be switched off.
 pub(crate) struct Remote {
     store: Arc<dyn StateStore>,
     is_off: AtomicBool,
-    /// Whether steps are applied while it is off.
+    /// Whether steps are applied and not answered.
     applies_unanswered: AtomicBool,
     /// Whether steps are refused with `Unavailable` although reads are answered.
     refuses_steps: AtomicBool,
     /// Steps that arrive when the test says so.
     delayed: Mutex<Vec<Vec<Write>>>,
     delays_steps: AtomicBool,
+    /// How many steps are applied before further ones are refused.
+    steps_left: AtomicU64,
     reads: AtomicU64,
+    /// Held answers: whether new ones of steps or of reads are held, and the count of those that wait.
+    holds_answers: watch::Sender<bool>,
+    holds_reads: watch::Sender<bool>,
+    held: AtomicU64,
 }
 
 impl Remote {
@@ -46,6 +53,10 @@ impl Remote {
             delayed: Mutex::default(),
             delays_steps: AtomicBool::default(),
             reads: AtomicU64::default(),
+            holds_answers: watch::Sender::new(false),
+            holds_reads: watch::Sender::new(false),
+            steps_left: AtomicU64::new(u64::MAX),
+            held: AtomicU64::default(),
         })
     }
 
@@ -60,25 +71,29 @@ impl Remote {
 
     pub(crate) fn on(&self) {
         self.is_off.store(false, Ordering::SeqCst);
+        self.steps_left.store(u64::MAX, Ordering::SeqCst);
         self.applies_unanswered.store(false, Ordering::SeqCst);
         self.refuses_steps.store(false, Ordering::SeqCst);
         self.delays_steps.store(false, Ordering::SeqCst);
     }
 
-    /// Applies steps from now on without answering, and answers nothing else.
+    /// Applies steps from now on without answering. Reads are answered.
     pub(crate) fn lose_answers(&self) {
         self.applies_unanswered.store(true, Ordering::SeqCst);
-        self.off();
+    }
+
+    /// Refuses steps after so many, and answers reads.
+    pub(crate) fn refuse_steps_after(&self, count: u64) {
+        self.steps_left.store(count, Ordering::SeqCst);
     }
 
     pub(crate) fn refuse_steps(&self) {
         self.refuses_steps.store(true, Ordering::SeqCst);
     }
 
-    /// Keeps steps from now on until [`deliver`](Self::deliver), and answers nothing.
+    /// Keeps steps from now on until [`deliver`](Self::deliver). Reads are answered.
     pub(crate) fn delay_steps(&self) {
         self.delays_steps.store(true, Ordering::SeqCst);
-        self.off();
     }
 
     /// Applies the delayed steps, and returns how many of them were applied.
@@ -95,6 +110,37 @@ impl Remote {
         self.reads.load(Ordering::SeqCst)
     }
 
+    /// Applies steps from now on and answers them at [`release_answers`](Self::release_answers).
+    pub(crate) fn hold_answers(&self) {
+        self.holds_answers.send_replace(true);
+    }
+
+    /// Holds the answers of reads from now on.
+    pub(crate) fn hold_reads(&self) {
+        self.holds_reads.send_replace(true);
+    }
+
+    pub(crate) fn release_answers(&self) {
+        self.holds_answers.send_replace(false);
+        self.holds_reads.send_replace(false);
+    }
+
+    /// Waits if answers are held.
+    async fn hold(&self, holds: &watch::Sender<bool>) {
+        let mut holds = holds.subscribe();
+        if *holds.borrow_and_update() {
+            self.held.fetch_add(1, Ordering::SeqCst);
+            holds.wait_for(|holds| !holds).await.unwrap();
+        }
+    }
+
+    /// Waits until so many answers are held.
+    pub(crate) async fn wait_for_held(&self, count: u64) {
+        while self.held.load(Ordering::SeqCst) < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     fn check(&self, operation: &'static str) -> Result<()> {
         match self.is_off.load(Ordering::SeqCst) {
             true => Err(Error::new(ErrorKind::Unavailable, operation, "switched off")),
@@ -108,23 +154,29 @@ impl StateStore for Remote {
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
         self.check("get_many")?;
         self.reads.fetch_add(1, Ordering::SeqCst);
-        self.store.get_many(keys).await
+        let records = self.store.get_many(keys).await;
+        self.hold(&self.holds_reads).await;
+        records
     }
 
     async fn apply(&self, writes: Vec<Write>) -> Result<()> {
-        if self.refuses_steps.load(Ordering::SeqCst) {
+        let is_left = |left: u64| left.checked_sub(1);
+        let has_left = self.steps_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, is_left).is_ok();
+        if self.refuses_steps.load(Ordering::SeqCst) || !has_left {
             return Err(Error::new(ErrorKind::Unavailable, "apply", "out of memory"));
         }
         if self.delays_steps.load(Ordering::SeqCst) {
             self.delayed.lock().unwrap().push(writes);
-            return self.check("apply");
+            return Err(Error::new(ErrorKind::Unavailable, "apply", "the answer is late"));
         }
         if self.applies_unanswered.load(Ordering::SeqCst) {
             self.store.apply(writes).await?;
-            return self.check("apply");
+            return Err(Error::new(ErrorKind::Unavailable, "apply", "the answer is lost"));
         }
         self.check("apply")?;
-        self.store.apply(writes).await
+        self.store.apply(writes).await?;
+        self.hold(&self.holds_answers).await;
+        Ok(())
     }
 
     async fn scan(

@@ -61,11 +61,12 @@ async fn merge_that_was_applied_unanswered_is_not_repeated() {
     remote.on();
     let once = crate::support::Remote::over(remote.store());
     kill(state).await;
-    // Merges one step, of which the answer is lost.
+    // Each attempt merges one step, of which the answer is lost, and finds what the attempt before it merged.
     once.lose_answers();
     let state = open(&once, folder.path()).await;
     assert_eq!(state.status().await.journal_entries, 2);
     assert_kind(state.recover().await, ErrorKind::Unavailable);
+    assert_eq!(state.status().await.journal_entries, 1);
     kill(state).await;
     let state = open(&remote, folder.path()).await;
     assert_eq!(state.counter("m/n").await.unwrap(), 2);

@@ -1,7 +1,7 @@
 -- Applies the writes of a step, or none of them.
--- ARGV: deadline, largest version seen, then for each write its key, expectation ('*', '-' or a version), operation
+-- ARGV: installation, deadline, largest version seen, then for each write its key, expectation ('*', '-' or a version), operation
 -- ('put', 'delete', 'increment' or 'check'), value, and time to live in milliseconds ('-' if it never expires).
-local records, keys, expiry, meta, snapshots = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local records, keys, expiry, snapshots = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local FIRST_KEPT = 6
 -- The number of expired records that a step removes besides its own work.
 local SWEPT = 20
@@ -9,12 +9,12 @@ local SWEPT = 20
 local answer = answered()
 if answer then return answer end
 
-local writes = (#ARGV - 2) / 5
+local writes = (#ARGV - 3) / 5
 -- The version and the expiry of the stored records by their number; 0 without a record.
 local versions, expiries = {}, {}
 local changes = false
 for write = 1, writes do
-  local at = write * 5 - 2
+  local at = write * 5 - 1
   local record = redis.call('HGET', records, ARGV[at])
   local version, expires = 0, 0
   if record then version, expires = header(record) end
@@ -30,7 +30,7 @@ for write = 1, writes do
 end
 if not changes then return { 'ok', '0' } end
 
-local version = next_number(meta, 'version')
+local version = next_number('version')
 
 -- The open snapshots. What a reader that stopped renewing its snapshot left behind is removed.
 local open = {}
@@ -86,7 +86,7 @@ local function incremented(value)
 end
 
 for write = 1, writes do
-  local at = write * 5 - 2
+  local at = write * 5 - 1
   local key, operation = ARGV[at], ARGV[at + 2]
   local old, old_expires = versions[write], expiries[write]
   if operation ~= 'check' then keep(key, old) end

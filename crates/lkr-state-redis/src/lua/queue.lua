@@ -1,5 +1,5 @@
 -- The entries of the queue and their indexes; the crate's README says what each key contains.
-local meta, tasks, ids, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local tasks, ids, due = KEYS[2], KEYS[3], KEYS[4]
 local ready = { [0] = KEYS[5], [1] = KEYS[6] }
 local by_flow, idle, heads, busy = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local finish_tags = { [0] = KEYS[11], [1] = KEYS[12] }

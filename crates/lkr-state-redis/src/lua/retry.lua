@@ -1,9 +1,9 @@
--- ARGV: deadline, largest number seen, task, token, delay in microseconds.
+-- ARGV: installation, deadline, largest number seen, task, token, delay in microseconds.
 promote()
-local entry = claimed_entry(ARGV[3], ARGV[4])
+local entry = claimed_entry(ARGV[4], ARGV[5])
 if not entry then return answer_with({ 'lost' }) end
-local sequence = next_number(meta, 'number')
-change(entry, { claimable = time_after(ARGV[5]), tag = false, sequence = sequence, token = 0 })
+local sequence = next_number('number')
+change(entry, { claimable = time_after(ARGV[6]), tag = false, sequence = sequence, token = 0 })
 promote()
 refresh(entry.flow)
 wake_claims()

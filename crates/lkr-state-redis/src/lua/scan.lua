@@ -1,10 +1,10 @@
 -- Live records between two keys.
--- ARGV: the bounds in the notation of ZRANGEBYLEX, '+' or '-' for the order, the largest number of records, and the number
+-- ARGV: installation, the bounds in the notation of ZRANGEBYLEX, '+' or '-' for the order, the largest number of records, and the number
 -- of bytes after which no more are read.
 -- Returns the key after which the caller goes on ('' if there is nothing more), then keys and records.
-local records, keys = KEYS[1], KEYS[2]
-local low, high, descending = ARGV[1], ARGV[2], ARGV[3] == '-'
-local limit, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
+local records, keys = KEYS[2], KEYS[3]
+local low, high, descending = ARGV[2], ARGV[3], ARGV[4] == '-'
+local limit, bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
 -- The number of expired records after which the server turns to other clients.
 local MOST_LOOKED_AT = 10000
 local found, looked_at, size = { '' }, 0, 0
@@ -16,7 +16,7 @@ while true do
   else
     page = redis.call('ZRANGEBYLEX', keys, low, high, 'LIMIT', 0, wanted)
   end
-  local is_large = visit_records(records, page, function(key, record)
+  local is_large = visit_records(records, page, 1, function(key, record)
     local _, expires = header(record)
     if is_live(expires) then
       found[#found + 1], found[#found + 2] = key, record

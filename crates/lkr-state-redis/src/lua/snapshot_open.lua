@@ -1,8 +1,8 @@
--- Registers a snapshot in a free place. ARGV: the id of 16 bytes, the lease in milliseconds.
+-- Registers a snapshot in a free place. ARGV: installation, the id of 16 bytes, the lease in milliseconds.
 -- Returns the place and the highest version of its records.
-local meta, snapshots = KEYS[1], KEYS[2]
+local snapshots = KEYS[2]
 local FIRST_KEPT = 3
-local id, lease = ARGV[1], tonumber(ARGV[2])
+local id, lease = ARGV[2], tonumber(ARGV[3])
 local free
 for place = 0, #KEYS - FIRST_KEPT do
   local registered = redis.call('HGET', snapshots, place)

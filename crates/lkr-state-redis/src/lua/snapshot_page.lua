@@ -9,7 +9,7 @@ local low = ARGV[4] == '' and '-' or '(' .. ARGV[4]
 local bytes, size = tonumber(ARGV[5]), 0
 local found = { 'ok', '' }
 local page = redis.call('ZRANGEBYLEX', keys, low, '+', 'LIMIT', 0, PAGE)
-local is_large = visit_records(records, page, function(key, record)
+local is_large = visit_records(records, page, 1, function(key, record)
   if header(record) <= highest then
     found[#found + 1], found[#found + 2] = key, record
     size = size + #record

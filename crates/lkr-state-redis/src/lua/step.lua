@@ -1,8 +1,8 @@
--- A step that a client may send twice. Its key is the last one and contains its id; ARGV[1] is the time in milliseconds
+-- A step that a client may send twice. Its key is the last one and contains its id; ARGV[2] is the time in milliseconds
 -- until which it may be applied. The answer is kept for longer than that, so a step is applied once, however often and
 -- however late its copies arrive.
 local KEPT_AFTER_DEADLINE = 120000
-local step, deadline = KEYS[#KEYS], tonumber(ARGV[1])
+local step, deadline = KEYS[#KEYS], tonumber(ARGV[2])
 
 -- The answer of an earlier copy of this step, or the refusal of a late one; nil if the step is new.
 local function answered()
@@ -22,11 +22,11 @@ local function answer_with(answer)
   return answer
 end
 
--- The next number of a counter in `meta`. It is larger than every earlier one, also if the server lost the last ones:
--- ARGV[2] is the largest number that the caller has seen, and the clock goes on while a server is down.
-local function next_number(meta, counter)
+-- The next number of a counter. It is larger than every earlier one, also if the server lost the last ones: ARGV[3] is the
+-- largest number that the caller has seen, and the clock goes on while a server is down.
+local function next_number(counter)
   local last = tonumber(redis.call('HGET', meta, counter) or 0)
-  local number = math.max(last + 1, ARGV[2] + 1, now_us)
+  local number = math.max(last + 1, ARGV[3] + 1, now_us)
   redis.call('HSET', meta, counter, digits(number))
   return number
 end

@@ -12,6 +12,7 @@ mod conformance;
 mod filters;
 mod outages;
 mod proxy;
+mod quantized;
 mod requests;
 mod snapshots;
 mod support;

@@ -131,6 +131,31 @@ async fn restart_between_two_calls_is_not_noticed() {
     assert_eq!(count(&store).await, 21);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_that_stops_answering_is_unavailable_and_is_noticed_when_it_answers_again() {
+    let server = Loopback::start().await;
+    let proxy = Proxy::start(&server.url()).await;
+    let mut options = options(&proxy.url());
+    options.read_timeout = Duration::from_millis(300);
+    let store = QdrantVectors::open(options).await.unwrap();
+    let name = create(&store).await;
+    assert_eq!(count(&store).await, 0);
+    proxy.hold_answers();
+    let start = Instant::now();
+    let error = store.health().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(start.elapsed() < Duration::from_millis(1_500), "{:?}", start.elapsed());
+    for _ in 0..3 {
+        let error = store.get(&name, &[id(1)], Include::Payload).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+    let error = store.get(&name, &[id(1)], Include::Payload).await.unwrap_err();
+    assert!(error.reason().contains("consecutive failures"), "{error}");
+    proxy.cut().await;
+    eventually("the store works again", || async { store.health().await.is_ok() }).await;
+    assert_eq!(store.get(&name, &[id(1)], Include::Payload).await.unwrap(), [None]);
+}
+
 #[tokio::test]
 async fn open_without_a_server_is_unavailable_and_names_the_reason() {
     let (data, address) = Loopback::start().await.stop().await;
@@ -164,4 +189,11 @@ async fn invalid_addresses_are_refused() {
         let error = QdrantVectors::open(options(url)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{url}: {error}");
     }
+}
+
+#[tokio::test]
+async fn encrypted_connection_to_a_server_without_encryption_is_unavailable() {
+    let server = Loopback::start().await;
+    let error = QdrantVectors::open(options(&server.url().replace("http:", "https:"))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
 }

@@ -4,11 +4,13 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use lkr_domain::{PointId, Scope, SparseVector};
 use lkr_test_qdrant::Loopback;
-use lkr_vectors::{CollectionSpec, Condition, Filter, Query, QueryVector, Tags, VectorStore};
+use lkr_vectors::{CollectionSpec, Condition, ErrorKind, Filter, Query, QueryVector, Tags, VectorStore};
 use lkr_vectors_qdrant::{QdrantVectors, Quantization};
 use qdrant_client::qdrant::{WriteOrderingType, quantization_config, vectors_config};
 
-use crate::support::{collection, create, id, on_loopback, options, point, points, spec};
+use crate::{
+    support::{collection, create, id, on_loopback, options, point, points, spec},
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_write_waits_and_is_strongly_ordered() {
@@ -183,15 +185,23 @@ async fn limit_amid_many_equal_scores_cuts_by_id() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn api_key_is_sent_and_appears_in_no_debug_output_and_no_error() {
     let server = Loopback::start().await;
+    server.data.state().api_key = Some("key-of-this-test".to_owned());
     let mut options = options(&server.url());
+    for key in [None, Some("wrong-of-this-test".to_owned())] {
+        options.api_key = key;
+        let error = QdrantVectors::open(options.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        assert!(error.reason().contains("Invalid API key"), "{error}");
+        assert!(!format!("{error} {error:?} {options:?}").contains("of-this-test"), "{error:?}");
+    }
     options.api_key = Some("key-of-this-test".to_owned());
     let store = QdrantVectors::open(options.clone()).await.unwrap();
-    assert_eq!(server.data.state().api_keys, [Some("key-of-this-test".to_owned())]);
-    assert!(!format!("{options:?} {store:?}").contains("key-of-this-test"));
+    create(&store).await;
+    assert!(!format!("{options:?} {store:?}").contains("of-this-test"));
 
     let (_, address) = server.stop().await;
     let error = store.health().await.unwrap_err();
-    assert!(!format!("{error} {error:?}").contains("key-of-this-test"));
+    assert!(!format!("{error} {error:?}").contains("of-this-test"));
     options.url = format!("http://user:password-of-this-test@{address}");
     options.api_key = Some("key-of-this-test\n".to_owned());
     let error = QdrantVectors::open(options.clone()).await.unwrap_err();

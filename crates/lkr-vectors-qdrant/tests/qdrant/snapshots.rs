@@ -2,12 +2,15 @@
 
 use std::{fs, path::Path, time::Duration};
 
+use lkr_domain::SparseVector;
 use lkr_test_qdrant::Loopback;
-use lkr_vectors::{Condition, ErrorKind, Filter, Include, Tags, VectorStore};
-use lkr_vectors_qdrant::QdrantVectors;
+use lkr_vectors::{Condition, ErrorKind, Filter, Include, Point, Tags, VectorStore};
+use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors};
 use tempfile::TempDir;
 
-use crate::support::{collection, create, id, on_loopback, options, point, points, real_options, spec};
+use crate::{
+    support::{Guard, collection, create, id, on_loopback, options, point, points, real_options, spec},
+};
 
 const POINTS: u32 = 2_000;
 
@@ -15,8 +18,8 @@ const POINTS: u32 = 2_000;
 /// it.
 async fn snapshot_is_of_the_moment_of_its_beginning(
     store: QdrantVectors,
-    restored: crate::support::Guard,
-    to: lkr_vectors_qdrant::QdrantOptions,
+    restored: Guard,
+    to: QdrantOptions,
 ) {
     let (name, dropped) = (create(&store).await, collection("dropped"));
     store.ensure(&spec(&dropped)).await.unwrap();
@@ -58,7 +61,7 @@ async fn snapshot_is_of_the_moment_of_its_beginning(
         );
         let page = copied.scroll(name, &Filter::all(), None, usize::MAX, Include::Payload).await.unwrap();
         for (found, n) in page.points.iter().zip(0..) {
-            let expected = lkr_vectors::Point { dense: None, sparse: Default::default(), ..point(n) };
+            let expected = Point { dense: None, sparse: SparseVector::default(), ..point(n) };
             assert_eq!(*found, expected);
         }
     }
@@ -77,12 +80,8 @@ async fn snapshot_is_of_the_moment_of_its_beginning_on_loopback() {
     let (store, _server) = on_loopback().await;
     let server = Loopback::start().await;
     let to = options(&server.url());
-    snapshot_is_of_the_moment_of_its_beginning(
-        store,
-        crate::support::Guard::Loopback { _server: server },
-        to,
-    )
-    .await;
+    Box::pin(snapshot_is_of_the_moment_of_its_beginning(store, Guard::Loopback { _server: server }, to))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -90,7 +89,7 @@ async fn snapshot_is_of_the_moment_of_its_beginning_on_a_real_server() {
     let Some((from, _guard)) = real_options() else { return };
     let (to, guard) = real_options().unwrap();
     let store = QdrantVectors::open(from).await.unwrap();
-    snapshot_is_of_the_moment_of_its_beginning(store, guard, to).await;
+    Box::pin(snapshot_is_of_the_moment_of_its_beginning(store, guard, to)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -22,6 +22,7 @@ mod duplicates;
 #[cfg(feature = "files")]
 mod files;
 mod ingest;
+mod lost_records;
 mod outbox;
 mod reembed;
 mod reembed_failures;

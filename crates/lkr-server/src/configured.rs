@@ -1,0 +1,96 @@
+//! The stores of a configuration, for commands that work on them without a server.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use anyhow::{Context, Result, anyhow};
+use lkr::{Folders, OtherStores};
+
+use crate::{
+    config::{Config, ConfigSources, StateBackend, VectorsBackend, load},
+    secret_key,
+    stores::{open_blobs, open_redis_for_repair, open_vectors},
+};
+
+/// How long a command waits for a store that is away. A server waits for ever.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The stores of a configuration.
+#[derive(Debug, Clone)]
+pub struct ConfiguredStores {
+    /// Those that are not in the folders.
+    pub stores: OtherStores,
+    /// The folders of what is.
+    pub folders: Folders,
+    /// Where the records are, for people. Two configurations with the same text share them.
+    pub records: String,
+    /// Where the points are.
+    pub points: String,
+    /// Where the texts and originals are.
+    pub blobs: String,
+    /// The key that seals secrets, as hexadecimal digits.
+    pub secret_key: String,
+}
+
+/// Opens the stores of a configuration: that of a file alone, or that of this process as a server would have it.
+///
+/// # Errors
+/// What is wrong with the configuration, or a store that cannot be opened.
+pub async fn open_configured(file: Option<PathBuf>) -> Result<ConfiguredStores> {
+    let config = read_config(file)?;
+    let opening = async {
+        let state = match config.state {
+            StateBackend::Redis => Some(open_redis_for_repair(&config).await?),
+            StateBackend::Embedded => None,
+        };
+        let (vectors, blobs) = tokio::try_join!(open_vectors(&config), open_blobs(&config))?;
+        anyhow::Ok(OtherStores { vectors, state, blobs })
+    };
+    let stores =
+        tokio::time::timeout(PATIENCE, opening).await.map_err(|_| anyhow!("a store does not answer"))??;
+    let folders = Folders {
+        data_dir: config.data_dir.clone(),
+        blobs_dir: config.blobs_dir(),
+        uploads_dir: config.upload_dir(),
+    };
+    tokio::fs::create_dir_all(&folders.data_dir)
+        .await
+        .with_context(|| format!("cannot create the data folder {}", folders.data_dir.display()))?;
+    let in_folder = |folder: &PathBuf| std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string();
+    Ok(ConfiguredStores {
+        stores,
+        records: match config.state {
+            StateBackend::Redis => format!("Redis {} {}", shown(config.redis_url.as_deref()), config.redis_prefix),
+            StateBackend::Embedded => format!("the folder {}", in_folder(&config.data_dir)),
+        },
+        points: match config.vectors {
+            VectorsBackend::Qdrant => format!("Qdrant {} {}", shown(config.qdrant_url.as_deref()), config.qdrant_prefix),
+            VectorsBackend::Embedded => format!("the folder {}", in_folder(&config.data_dir)),
+        },
+        blobs: match config.object_store() {
+            Some(store) => format!("{store} at {}", shown(config.s3_endpoint.as_deref())),
+            None => format!("the folders {} and {}", in_folder(&folders.blobs_dir), in_folder(&folders.uploads_dir)),
+        },
+        secret_key: secret_key::load(&config).await?.to_hex(),
+        folders,
+    })
+}
+
+fn read_config(file: Option<PathBuf>) -> Result<Config> {
+    let sources = match file {
+        Some(file) => ConfigSources {
+            folder: PathBuf::new(),
+            environment: Vec::new(),
+            arguments: ["lkr".into(), "--config".into(), file.into_os_string()].into(),
+        },
+        None => ConfigSources::of_process(vec![OsString::from("lkr")]),
+    };
+    Ok(load(&sources)?.config)
+}
+
+/// An address without its credentials.
+fn shown(url: Option<&str>) -> String {
+    let Some(url) = url else { return "its provider".to_owned() };
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    format!("{scheme}://{rest}")
+}
