@@ -34,7 +34,7 @@ pub(crate) struct BlobDigest {
     pub(crate) digest: ItemDigest,
 }
 
-/// All files of a side. Originals that are symbolic links are not files.
+/// All files of a side. An original may be a symbolic link, which is no file and has no content.
 pub(crate) async fn list<'a>(
     stores: &'a Stores,
     parts: Parts,
@@ -52,12 +52,7 @@ pub(crate) async fn list<'a>(
     }
     if let Some(originals) = stores.originals.as_ref().filter(|_| parts.originals) {
         let stored = retried(options.retry_for, operation, || originals.stored()).await?;
-        let stored = stream::iter(stored).filter_map(async move |path| match originals.get(&path).await {
-            Ok(None) => None,
-            Ok(Some(_)) => Some(Ok(Blob::Original(path))),
-            Err(error) => Some(Err(Error::store(operation, error))),
-        });
-        lists.push(stored.boxed());
+        lists.push(stream::iter(stored).map(|path| Ok(Blob::Original(path))).boxed());
     }
     Ok(stream::iter(lists).flatten().boxed())
 }
@@ -97,18 +92,14 @@ impl Blob {
         Ok(Some(BlobDigest { size, digest: item.finish() }))
     }
 
-    /// Copies the file and returns its length. An existing file is replaced.
+    /// Copies the file and returns its length; 0 if there is no such file. An existing file is replaced.
     pub(crate) async fn copy(
         &self,
         source: &Stores,
         target: &Stores,
         spool: &FilePath,
     ) -> lkr_catalog::Result<u64> {
-        let missing = || {
-            let reason = format!("{} was removed while it was copied", self.path());
-            CatalogError::new(CatalogErrorKind::Corrupt, "copy a file", reason)
-        };
-        let content = self.content(source).await?.ok_or_else(missing)?;
+        let Some(content) = self.content(source).await? else { return Ok(0) };
         match self {
             Self::Text(path) => write_text(texts(target)?, path, content).await,
             Self::Original(path) => write_original(originals(target)?, path, content, spool).await,

@@ -13,6 +13,9 @@ use crate::{
     target, verify,
 };
 
+/// A store of points.
+type Vectors = Arc<dyn VectorStore>;
+
 /// A migration from one set of stores to another. Nothing else may use them meanwhile.
 #[derive(Debug, Clone)]
 pub struct Migration {
@@ -216,7 +219,8 @@ impl Migration {
         Fingerprint::of(&self.source, self.parts, &self.options, &meter).await
     }
 
-    fn vectors(&self) -> Option<(&Arc<dyn VectorStore>, &Arc<dyn VectorStore>)> {
+    /// The points of the source and of the target.
+    fn vectors(&self) -> Option<(&Vectors, &Vectors)> {
         self.source.vectors.as_ref().zip(self.target.vectors.as_ref())
     }
 

@@ -1,4 +1,5 @@
 //! Accounts, sessions and API keys after a migration.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 #[path = "support/mod.rs"]
 mod support;

@@ -1,4 +1,5 @@
 //! Runs that end at any of their operations, and those that go on.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 #[path = "support/mod.rs"]
 mod support;

@@ -1,4 +1,5 @@
 //! Whole migrations and parts of one.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 #[path = "support/mod.rs"]
 mod support;
@@ -260,4 +261,19 @@ async fn progress_reaches_the_total_of_each_phase() {
         assert_eq!((progress.done, progress.total, progress.earlier), (total, Some(total), 0), "{phase}");
     }
     assert!(last[&Phase::Blobs].bytes > 6 * 1024 * 1024);
+}
+
+/// lkr never serves an original that is a symbolic link, so it is not copied, whatever it points to.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn symbolic_links_among_originals_are_not_copied() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (source, target) = (data_folder(from.path()), data_folder(to.path()));
+    fill(&source, 2).await;
+    let link = from.path().join(format!("uploads/2026/03/{}_link.txt", doc(77)));
+    std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();
+    let report = migration(&source, &target).run(&quiet).await.unwrap();
+    assert_eq!(report.originals, 2);
+    let copied = target.originals.as_ref().unwrap().stored().await.unwrap();
+    assert_eq!(copied.len(), 2, "{copied:?}");
 }

@@ -1,4 +1,5 @@
 //! Random contents, killed at random places.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 #[path = "support/mod.rs"]
 mod support;

@@ -256,9 +256,13 @@ pub(super) fn selected(
     }
 }
 
+/// As Qdrant does it: a vector that is 0, or has length 1 up to a rounding error, stays as it was sent.
 pub(super) fn normalized(vector: &[f32]) -> Vec<f32> {
-    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-    if length > 0.0 { vector.iter().map(|x| x / length).collect() } else { vector.to_vec() }
+    let squared = vector.iter().map(|x| x * x).sum::<f32>();
+    if squared < f32::EPSILON || (squared - 1.0).abs() <= 1.0e-6 {
+        return vector.to_vec();
+    }
+    vector.iter().map(|x| x / squared.sqrt()).collect()
 }
 
 pub(super) fn id_number(id: &PointId) -> Result<u128, Status> {

@@ -63,7 +63,7 @@ pub(crate) async fn compare(
     Ok(compared)
 }
 
-/// The digests of a file on both sides; `None` if the source has it no longer.
+/// The digests of a file on both sides; `None` if the source has no such file, as for a symbolic link.
 async fn compare_one(
     blob: &Blob,
     source: &Stores,

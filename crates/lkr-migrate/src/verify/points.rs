@@ -199,7 +199,8 @@ mod tests {
     #[test]
     fn each_field_of_a_point_changes_its_digest_and_is_named() {
         let next = |value: f32| f32::from_bits(value.to_bits() + 1);
-        let changes: [(&str, fn(&mut Point)); 8] = [
+        type Change = (&'static str, fn(&mut Point));
+        let changes: [Change; 8] = [
             ("origin", |point| point.origin.revision += 1),
             ("origin", |point| (point.origin.l2, point.origin.l3) = (point.origin.l3, point.origin.l2)),
             ("tags", |point| drop(point.tags.insert("a".to_owned(), String::new()))),

@@ -96,7 +96,7 @@ pub fn point(n: u32) -> Point {
             doc_id: doc(n / 10),
             revision: 1,
             ordinal: n % 10,
-            l2: (n % 2 == 0).then(|| PointId::from_bytes([n as u8; 16])),
+            l2: n.is_multiple_of(2).then(|| PointId::from_bytes([n as u8; 16])),
             l3: None,
         },
         tags: Tags::from([
