@@ -18,7 +18,7 @@ use lkr::{
     spaces::{NewSpace, ReadPolicy, Spaces, WritePolicy},
 };
 use lkr_catalog::{Originals, Texts, l1_id};
-use lkr_parsers::encode_blocks;
+use lkr_parsers::{Markdown, Parser as _, Source, encode_blocks};
 use lkr_state::{
     Expect, FailingState, MemoryQueue, MemoryState, PeerOptions, Peers, ScanOrder, StateStore, StateStoreExt,
     TaskQueue, Write,
@@ -61,8 +61,8 @@ async fn add(kb: &KnowledgeBase, new: NewDocument, into: &str) -> Document {
 }
 
 async fn add_file(kb: &KnowledgeBase, name: &str) -> Document {
-    let content = text(name, 3);
-    let blocks = encode_blocks(&[]);
+    let parsed = Markdown.parse(&Source::from(text(name, 3).as_str())).unwrap();
+    let (content, blocks) = (parsed.text, encode_blocks(&parsed.blocks).unwrap());
     let (mut file, mut extracted) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
     file.write_all(b"the bytes of a file").unwrap();
     extracted.write_all(content.as_bytes()).unwrap();
