@@ -524,3 +524,27 @@ async fn empty_stores_are_not_lost_records() {
     assert_eq!(case.records("").await, Vec::<String>::new());
     assert!(Originals::on(Arc::clone(blobs)).stored().await.unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn sweep_keeps_the_text_of_a_document_that_has_points_and_no_record() {
+    let case = Case::new();
+    let kb = case.open().await;
+    let before = add(&kb, document("granite", 2), "default").await;
+    kb.close().await;
+    let mut keys = case.records("").await;
+    keys.retain(|key| key.contains(&before.doc_id.to_string()));
+    case.forget(keys).await;
+    let (texts, cut_off) = (Texts::new(Arc::clone(&case.stores.blobs)), DocId::new());
+    texts.put(cut_off, 1, "a text that was not accepted").await.unwrap();
+    // The sweep leaves what is not older than the process.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let kb = case.open().await;
+    wait_until("the sweep has passed both", async || {
+        let stored = texts.stored().await.unwrap();
+        !stored.contains(&(cut_off, 1))
+    })
+    .await;
+    kb.close().await;
+    assert!(texts.stored().await.unwrap().contains(&(before.doc_id, before.revision)));
+    case.assert_repairs().await;
+}
