@@ -11,7 +11,8 @@ use std::{
 
 use lkr::{
     Creator, DocId, Document, DocumentChange, ErrorKind, ExtractedText, Folders, KnowledgeBase, Layer,
-    ListFilter, NewDocument, NewFile, OtherStores, Scope, SearchRequest, SharedState, SpaceName, Submission,
+    ListFilter, NewDocument, NewFile, OpenOptions, OtherStores, Scope, SearchRequest, SharedState, SpaceName,
+    Submission,
     doctor::{
         DoctorOptions, DoctorReport, RepairOutcome, StoresDoctorOptions, examine_stores, has_lost_records,
     },
@@ -234,6 +235,10 @@ async fn lesson_43_store_that_lost_all_records_is_restored_from_points_and_texts
     let lost = case.with_state(Arc::new(MemoryState::new()));
     let TestStores { vectors, state, blobs, .. } = &lost.stores;
     assert!(has_lost_records(state, &**vectors, blobs).await.unwrap());
+    let opened = OpenOptions { stores: lost.options(false).stores, ..OpenOptions::new(lost.folder.path()) };
+    let refused = KnowledgeBase::open_with(opened).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    assert!(refused.to_string().contains("lkr doctor --repair"), "{refused}");
 
     let checked = lost.examine(false).await;
     assert!(checked.report.findings.iter().all(|finding| finding.outcome == RepairOutcome::Unrepaired));
