@@ -23,7 +23,11 @@ pub fn tags_of(document: &Document) -> Tags {
 #[must_use]
 pub fn has_tags_of(tags: &Tags, document: &Document) -> bool {
     let mut expected = tags_of(document);
-    *tags == expected || expected.remove(BY_HAND).is_some() && *tags == expected
+    if *tags == expected {
+        return true;
+    }
+    let differs_by_version = expected.remove(BY_HAND).is_some();
+    differs_by_version && *tags == expected
 }
 
 /// The tag for a property of documents.
@@ -77,6 +81,16 @@ mod tests {
             }),
             fingerprint: None,
         }
+    }
+
+    #[test]
+    fn tags_of_earlier_versions_belong_to_the_document_and_others_do_not() {
+        let by_hand = Document { category_by_hand: true, ..document() };
+        let earlier = tags_of(&document());
+        assert_ne!(tags_of(&by_hand), earlier);
+        assert!(has_tags_of(&tags_of(&by_hand), &by_hand) && has_tags_of(&earlier, &by_hand));
+        assert!(has_tags_of(&earlier, &document()) && !has_tags_of(&tags_of(&by_hand), &document()));
+        assert!(!has_tags_of(&Tags::new(), &by_hand));
     }
 
     #[test]

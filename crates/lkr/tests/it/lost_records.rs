@@ -11,14 +11,15 @@ use std::{
 
 use lkr::{
     Creator, DocId, Document, DocumentChange, ErrorKind, ExtractedText, Folders, KnowledgeBase, Layer,
-    ListFilter, NewDocument, NewFile, OtherStores, Scope, SearchRequest, SharedState, SpaceName, Submission,
+    ListFilter, NewDocument, NewFile, OpenOptions, OtherStores, Scope, SearchRequest, SharedState, SpaceName,
+    Submission,
     doctor::{
         DoctorOptions, DoctorReport, RepairOutcome, StoresDoctorOptions, examine_stores, has_lost_records,
     },
     spaces::{NewSpace, ReadPolicy, Spaces, WritePolicy},
 };
 use lkr_catalog::{Originals, Texts, l1_id};
-use lkr_parsers::encode_blocks;
+use lkr_parsers::{Markdown, Parser as _, Source, encode_blocks};
 use lkr_state::{
     Expect, FailingState, MemoryQueue, MemoryState, PeerOptions, Peers, ScanOrder, StateStore, StateStoreExt,
     TaskQueue, Write,
@@ -61,8 +62,8 @@ async fn add(kb: &KnowledgeBase, new: NewDocument, into: &str) -> Document {
 }
 
 async fn add_file(kb: &KnowledgeBase, name: &str) -> Document {
-    let content = text(name, 3);
-    let blocks = encode_blocks(&[]);
+    let parsed = Markdown.parse(&Source::from(text(name, 3).as_str())).unwrap();
+    let (content, blocks) = (parsed.text, encode_blocks(&parsed.blocks).unwrap());
     let (mut file, mut extracted) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
     file.write_all(b"the bytes of a file").unwrap();
     extracted.write_all(content.as_bytes()).unwrap();
@@ -234,6 +235,10 @@ async fn lesson_43_store_that_lost_all_records_is_restored_from_points_and_texts
     let lost = case.with_state(Arc::new(MemoryState::new()));
     let TestStores { vectors, state, blobs, .. } = &lost.stores;
     assert!(has_lost_records(state, &**vectors, blobs).await.unwrap());
+    let opened = OpenOptions { stores: lost.options(false).stores, ..OpenOptions::new(lost.folder.path()) };
+    let refused = KnowledgeBase::open_with(opened).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    assert!(refused.to_string().contains("lkr doctor --repair"), "{refused}");
 
     let checked = lost.examine(false).await;
     assert!(checked.report.findings.iter().all(|finding| finding.outcome == RepairOutcome::Unrepaired));
@@ -523,4 +528,28 @@ async fn empty_stores_are_not_lost_records() {
     assert_eq!(case.assert_repairs().await.report.findings, Vec::new());
     assert_eq!(case.records("").await, Vec::<String>::new());
     assert!(Originals::on(Arc::clone(blobs)).stored().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn sweep_keeps_the_text_of_a_document_that_has_points_and_no_record() {
+    let case = Case::new();
+    let kb = case.open().await;
+    let before = add(&kb, document("granite", 2), "default").await;
+    kb.close().await;
+    let mut keys = case.records("").await;
+    keys.retain(|key| key.contains(&before.doc_id.to_string()));
+    case.forget(keys).await;
+    let (texts, cut_off) = (Texts::new(Arc::clone(&case.stores.blobs)), DocId::new());
+    texts.put(cut_off, 1, "a text that was not accepted").await.unwrap();
+    // The sweep leaves what is not older than the process.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let kb = case.open().await;
+    wait_until("the sweep has passed both", async || {
+        let stored = texts.stored().await.unwrap();
+        !stored.contains(&(cut_off, 1))
+    })
+    .await;
+    kb.close().await;
+    assert!(texts.stored().await.unwrap().contains(&(before.doc_id, before.revision)));
+    case.assert_repairs().await;
 }
