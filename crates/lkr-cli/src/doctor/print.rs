@@ -29,7 +29,7 @@ fn line(finding: &Finding) -> String {
 }
 
 fn summary(examined: &DoctorReport) -> String {
-    let DoctorReport { report, is_partial, aside } = examined;
+    let DoctorReport { report, is_partial, aside, running_processes } = examined;
     let unrepaired = report.findings.iter().filter(|finding| finding.is_unrepaired()).count();
     let mut summary = match *is_partial {
         true => "nothing else was checked, because the pages of the store are damaged".to_owned(),
@@ -40,6 +40,9 @@ fn summary(examined: &DoctorReport) -> String {
         (all, 0) => format!("; {all} found, all repaired or queued"),
         (all, unrepaired) => format!("; {all} found, {unrepaired} not repaired"),
     };
+    if *running_processes > 0 {
+        summary += &format!("; {running_processes} processes may have changed data during the check");
+    }
     let aside = aside.as_ref().map(|aside| format!("; data that was moved aside is in {}", aside.display()));
     summary + &aside.unwrap_or_default()
 }
@@ -62,5 +65,6 @@ fn object(examined: &DoctorReport) -> Value {
         "points": { "l1": counts.l1, "l2": counts.l2, "l3": counts.l3, "chunks": counts.chunks },
         "is_partial": examined.is_partial,
         "aside": examined.aside,
+        "running_processes": examined.running_processes,
     })
 }
