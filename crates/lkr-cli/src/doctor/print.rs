@@ -40,6 +40,9 @@ fn summary(examined: &DoctorReport) -> String {
         (all, 0) => format!("; {all} found, all repaired or queued"),
         (all, unrepaired) => format!("; {all} found, {unrepaired} not repaired"),
     };
+    if *running_processes > 0 {
+        summary += &format!("; {running_processes} processes may have changed data during the check");
+    }
     let aside = aside.as_ref().map(|aside| format!("; data that was moved aside is in {}", aside.display()));
     let running = match running_processes {
         0 => "",
@@ -66,5 +69,6 @@ fn object(examined: &DoctorReport) -> Value {
         "points": { "l1": counts.l1, "l2": counts.l2, "l3": counts.l3, "chunks": counts.chunks },
         "is_partial": examined.is_partial,
         "aside": examined.aside,
+        "running_processes": examined.running_processes,
     })
 }
