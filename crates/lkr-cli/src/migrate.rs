@@ -60,7 +60,9 @@ async fn migrate(args: &Args, program: &Program) -> Result<()> {
         for (state, place) in [(&source.records, &from.records), (&target.records, &to.records)] {
             let running = is_in_use(&**state).await?.len();
             if running > 0 {
-                bail!("{running} processes seem to run on {place}; stop them, or use --force if they were killed");
+                bail!(
+                    "{running} processes seem to run on {place}; stop them, or use --force if they were killed"
+                );
             }
         }
     }
@@ -160,13 +162,21 @@ fn print(report: &Report, moves: &Moves, only_compared: bool) -> Result<()> {
     let done = if only_compared { "equal on both sides" } else { "moved, and equal on both sides" };
     if moves.records {
         let left_out = sum(&report.left_out);
-        writeln!(out, "{} records {done}; {left_out} of running processes or soon expired were left out", sum(&report.records))?;
+        writeln!(
+            out,
+            "{} records {done}; {left_out} of running processes or soon expired were left out",
+            sum(&report.records)
+        )?;
     }
     if moves.points {
         writeln!(out, "{} points in {} collections {done}", sum(&report.points), report.points.len())?;
     }
     if moves.blobs {
-        writeln!(out, "{} texts and {} originals, {} bytes, {done}", report.texts, report.originals, report.bytes)?;
+        writeln!(
+            out,
+            "{} texts and {} originals, {} bytes, {done}",
+            report.texts, report.originals, report.bytes
+        )?;
     }
     Ok(())
 }

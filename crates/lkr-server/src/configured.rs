@@ -58,20 +58,30 @@ pub async fn open_configured(file: Option<PathBuf>) -> Result<ConfiguredStores> 
     tokio::fs::create_dir_all(&folders.data_dir)
         .await
         .with_context(|| format!("cannot create the data folder {}", folders.data_dir.display()))?;
-    let in_folder = |folder: &PathBuf| std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string();
+    let in_folder = |folder: &PathBuf| {
+        std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string()
+    };
     Ok(ConfiguredStores {
         stores,
         records: match config.state {
-            StateBackend::Redis => format!("Redis {} {}", shown(config.redis_url.as_deref()), config.redis_prefix),
+            StateBackend::Redis => {
+                format!("Redis {} {}", shown(config.redis_url.as_deref()), config.redis_prefix)
+            }
             StateBackend::Embedded => format!("the folder {}", in_folder(&config.data_dir)),
         },
         points: match config.vectors {
-            VectorsBackend::Qdrant => format!("Qdrant {} {}", shown(config.qdrant_url.as_deref()), config.qdrant_prefix),
+            VectorsBackend::Qdrant => {
+                format!("Qdrant {} {}", shown(config.qdrant_url.as_deref()), config.qdrant_prefix)
+            }
             VectorsBackend::Embedded => format!("the folder {}", in_folder(&config.data_dir)),
         },
         blobs: match config.object_store() {
             Some(store) => format!("{store} at {}", shown(config.s3_endpoint.as_deref())),
-            None => format!("the folders {} and {}", in_folder(&folders.blobs_dir), in_folder(&folders.uploads_dir)),
+            None => format!(
+                "the folders {} and {}",
+                in_folder(&folders.blobs_dir),
+                in_folder(&folders.uploads_dir)
+            ),
         },
         secret_key: secret_key::load(&config).await?.to_hex(),
         folders,

@@ -50,8 +50,9 @@ pub(crate) async fn reset(config: &Config) -> Result<PathBuf> {
         // Servers may use it meanwhile.
         true => open_redis(config).await?,
         false => lkr::open_state(&config.data_dir).await.map_err(|error| match error.kind() {
-            lkr::ErrorKind::Conflict => anyhow!(error)
-                .context(format!("the data folder {folder} is in use by another process; stop the server first")),
+            lkr::ErrorKind::Conflict => anyhow!(error).context(format!(
+                "the data folder {folder} is in use by another process; stop the server first"
+            )),
             _ => anyhow!(error),
         })?,
     };

@@ -94,11 +94,8 @@ async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<d
         return Ok(None);
     }
     let store = open_redis_store(config).await?;
-    let policies: Vec<Arc<dyn MergePolicy>> = vec![
-        Arc::new(AuthMergePolicy),
-        Arc::new(SpacesMergePolicy),
-        Arc::new(SettingsMergePolicy),
-    ];
+    let policies: Vec<Arc<dyn MergePolicy>> =
+        vec![Arc::new(AuthMergePolicy), Arc::new(SpacesMergePolicy), Arc::new(SettingsMergePolicy)];
     let mut options = FallbackConfig::new(config.data_dir.join("redis-journal"));
     options.sentinel = Some(lkr_auth::INITIALISED.to_owned());
     let records = FallbackState::open(Arc::new(store.state()), policies, options)

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::needless_pass_by_value,
     reason = "a server for tests; all calls get their requests in the same way"
 )]

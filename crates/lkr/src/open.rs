@@ -93,7 +93,11 @@ impl OtherStores {
     ///
     /// # Errors
     /// `Conflict` if another process has the folder open.
-    pub async fn or_embedded(self, folders: &Folders, embedded: &mut Option<OpenFolder>) -> Result<AllStores> {
+    pub async fn or_embedded(
+        self,
+        folders: &Folders,
+        embedded: &mut Option<OpenFolder>,
+    ) -> Result<AllStores> {
         let folders = folders.clone();
         if (self.vectors.is_none() || self.state.is_none()) && embedded.is_none() {
             let data_dir = folders.data_dir.clone();

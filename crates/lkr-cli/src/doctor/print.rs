@@ -44,11 +44,7 @@ fn summary(examined: &DoctorReport) -> String {
         summary += &format!("; {running_processes} processes may have changed data during the check");
     }
     let aside = aside.as_ref().map(|aside| format!("; data that was moved aside is in {}", aside.display()));
-    let running = match running_processes {
-        0 => "",
-        _ => "; processes may be running, and what they changed meanwhile may be among the findings",
-    };
-    summary + &aside.unwrap_or_default() + running
+    summary + &aside.unwrap_or_default()
 }
 
 fn object(examined: &DoctorReport) -> Value {

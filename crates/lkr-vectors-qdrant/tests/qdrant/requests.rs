@@ -8,9 +8,7 @@ use lkr_vectors::{CollectionSpec, Condition, ErrorKind, Filter, Query, QueryVect
 use lkr_vectors_qdrant::{QdrantVectors, Quantization};
 use qdrant_client::qdrant::{WriteOrderingType, quantization_config, vectors_config};
 
-use crate::{
-    support::{collection, create, id, on_loopback, options, point, points, spec},
-};
+use crate::support::{collection, create, id, on_loopback, options, point, points, spec};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_write_waits_and_is_strongly_ordered() {

@@ -8,8 +8,8 @@ use lkr_vectors::{Condition, ErrorKind, Filter, Include, Point, Tags, VectorStor
 use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors};
 use tempfile::TempDir;
 
-use crate::{
-    support::{Guard, collection, create, id, on_loopback, options, point, points, real_options, spec},
+use crate::support::{
+    Guard, collection, create, id, on_loopback, options, point, points, real_options, spec,
 };
 
 const POINTS: u32 = 2_000;
