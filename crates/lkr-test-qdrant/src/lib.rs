@@ -181,7 +181,6 @@ impl Data {
     ///
     /// # Panics
     /// If a call panicked.
-    #[must_use]
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
     }
