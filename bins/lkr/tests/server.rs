@@ -111,7 +111,7 @@ fn start_with_an_invalid_configuration_fails_with_one_line() {
     let run = |argument: &str| start_error(&command(folder.path()).arg(argument).output().unwrap());
     assert!(run("--nope").contains("--nope"));
     assert!(run("--upload-max-size-mb=x").contains("--upload-max-size-mb"));
-    assert!(run("--vectors=qdrant").contains("does not have vectors = qdrant"));
+    assert!(run("--vectors=qdrant").contains("vectors = qdrant needs qdrant_url"));
     let output = command(folder.path()).env("LKR_LISTEN", "nowhere").output().unwrap();
     assert!(start_error(&output).contains("LKR_LISTEN"));
     fs::write(folder.path().join("lkr.toml"), "nope = 1\n").unwrap();
