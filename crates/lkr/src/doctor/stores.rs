@@ -37,7 +37,7 @@ pub struct StoresDoctorOptions {
 ///
 /// # Errors
 /// `Conflict` if a repair is asked for while processes may be running on the store, unless it is forced; a process that was
-/// killed counts for a minute. Those of [`examine`].
+/// killed counts for a minute. Those of [`examine`](super::examine).
 pub async fn examine_stores(options: StoresDoctorOptions) -> Result<DoctorReport> {
     let StoresDoctorOptions { doctor, stores, deletions, marks, force } = options;
     let running = match &stores.state {
