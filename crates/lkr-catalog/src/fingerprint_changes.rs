@@ -4,15 +4,12 @@
 use std::time::Duration;
 
 use lkr_domain::{DocId, SpaceName};
-use lkr_state::{Expect, ScanOrder, Write};
+use lkr_state::{Expect, Write};
 
 use crate::{Catalog, Result, key, text_index::decode_simhash};
 
 /// How long a mark is kept. Who reads the changes at least this often misses none.
 pub const FINGERPRINT_CHANGE_KEPT: Duration = Duration::from_secs(60);
-
-/// Marks per scan.
-const BATCH: usize = 1_000;
 
 /// That the fingerprint of a document changed, or the document was deleted or moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,20 +31,8 @@ impl Catalog {
     /// # Errors
     /// Those of the state store.
     pub async fn fingerprint_changes(&self) -> Result<Vec<FingerprintChange>> {
-        let (mut changes, mut after) = (Vec::new(), None::<String>);
-        loop {
-            let page =
-                self.state.scan(key::SIMHASH_CHANGES, after.as_deref(), ScanOrder::Ascending, BATCH).await?;
-            let change = |(key, record): &(String, lkr_state::Record)| {
-                let doc_id = key.strip_prefix(key::SIMHASH_CHANGES)?.parse().ok()?;
-                Some(FingerprintChange { doc_id, version: record.version })
-            };
-            changes.extend(page.iter().filter_map(change));
-            if page.len() < BATCH {
-                return Ok(changes);
-            }
-            after = page.into_iter().next_back().map(|(key, _)| key);
-        }
+        let marks = self.marks(key::SIMHASH_CHANGES).await?;
+        Ok(marks.into_iter().map(|(doc_id, version)| FingerprintChange { doc_id, version }).collect())
     }
 
     /// The spaces and fingerprints of documents, in the order of `ids`; `None` for those that have none now.

@@ -1,7 +1,7 @@
 //! Which tasks changed lately. Each step that writes a task's record also puts a mark under the task's id, which expires soon.
 //! So a scan of a few small records tells of every change, whichever process made it.
 
-use std::time::Duration;
+use std::{str::FromStr, time::Duration};
 
 use lkr_domain::TaskId;
 use lkr_state::{Expect, ScanOrder, Write};
@@ -36,17 +36,21 @@ pub(crate) fn put(task: &Task, expect: Expect) -> Result<[Write; 2]> {
 impl Catalog {
     /// The last change of each task that changed within [`CHANGE_KEPT`]. A task that was removed since is among them.
     pub async fn task_changes(&self) -> Result<Vec<TaskChange>> {
-        let (mut changes, mut after) = (Vec::new(), None::<String>);
+        let marks = self.marks(key::TASK_CHANGES).await?;
+        Ok(marks.into_iter().map(|(task_id, version)| TaskChange { task_id, version }).collect())
+    }
+
+    /// The ids of all marks with a key prefix, and their versions.
+    pub(crate) async fn marks<T: FromStr>(&self, prefix: &str) -> Result<Vec<(T, u64)>> {
+        let (mut marks, mut after) = (Vec::new(), None::<String>);
         loop {
-            let page =
-                self.state.scan(key::TASK_CHANGES, after.as_deref(), ScanOrder::Ascending, BATCH).await?;
-            let change = |(key, record): &(String, lkr_state::Record)| {
-                let task_id = key.strip_prefix(key::TASK_CHANGES)?.parse().ok()?;
-                Some(TaskChange { task_id, version: record.version })
+            let page = self.state.scan(prefix, after.as_deref(), ScanOrder::Ascending, BATCH).await?;
+            let mark = |(key, record): &(String, lkr_state::Record)| {
+                Some((key.strip_prefix(prefix)?.parse().ok()?, record.version))
             };
-            changes.extend(page.iter().filter_map(change));
+            marks.extend(page.iter().filter_map(mark));
             if page.len() < BATCH {
-                return Ok(changes);
+                return Ok(marks);
             }
             after = page.into_iter().next_back().map(|(key, _)| key);
         }

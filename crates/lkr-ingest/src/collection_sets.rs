@@ -13,10 +13,7 @@ use lkr_models::Embedder;
 use lkr_state::Write;
 use lkr_vectors::{Collection, Point};
 
-use crate::{
-    Error, ErrorKind, Ports, Result,
-    collections::{collection_spec, live_model},
-};
+use crate::{Error, ErrorKind, Ports, Result, collections::collection_spec};
 
 /// The pause before a document is tried again whose collections are being replaced.
 const SWITCH_PAUSE: Duration = Duration::from_secs(1);
@@ -42,11 +39,13 @@ impl PointWriter {
         if !state.phase.allows_writes() {
             return Err(switching());
         }
-        let live = live_model(&*ports.vectors).await?;
-        let embedder = live.and_then(|live| ports.embedders.embedder_of(&live));
+        let mut embedder = None;
         let mut collections = Vec::with_capacity(Layer::ALL.len());
         for layer in Layer::ALL {
             let spec = ports.vectors.describe(&layer.into()).await?.ok_or_else(switching)?;
+            if layer == Layer::Chunks {
+                embedder = spec.dense.and_then(|dense| ports.embedders.embedder_of(&dense.model));
+            }
             collections.push((layer, spec.collection));
         }
         let collections = collections.try_into().map_err(|_| switching())?;

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lkr_catalog::{Catalog, FINGERPRINT_CHANGE_KEPT, FingerprintChange};
+use lkr_catalog::{Catalog, FINGERPRINT_CHANGE_KEPT, FingerprintChange, is_near};
 use lkr_domain::{Dedup, DocId, Document, Fingerprint, SpaceName, TaskId};
 
 use crate::{Result, SimhashIndex, shared_claim::SharedClaim, space_text::SpaceText};
@@ -255,6 +255,6 @@ fn are_duplicates(rule: Dedup, one: &Fingerprint, other: &Fingerprint) -> bool {
     match rule {
         Dedup::None => false,
         Dedup::Sha256 => one.sha256 == other.sha256,
-        Dedup::Simhash { threshold } => (one.simhash ^ other.simhash).count_ones() <= threshold,
+        Dedup::Simhash { threshold } => is_near(one.simhash, other.simhash, threshold),
     }
 }

@@ -12,4 +12,5 @@ pub use effective::{
 };
 pub use load::{ConfigSources, LoadedConfig, command, load};
 pub use reference::{KeyDefault, KeyReference, reference};
+pub(crate) use show::masked_url;
 pub use show::show;

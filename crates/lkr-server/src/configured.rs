@@ -7,7 +7,8 @@ use futures_util::FutureExt;
 use lkr::{Folders, OtherStores};
 
 use crate::{
-    config::{Config, ConfigSources, StateBackend, VectorsBackend, load},
+    config::{Config, ConfigSources, StateBackend, VectorsBackend, load, masked_url},
+    open::create_private_dir,
     secret_key,
     stores::{open_blobs, open_redis_for_repair, open_vectors},
 };
@@ -55,7 +56,7 @@ pub async fn open_configured(file: Option<PathBuf>) -> Result<ConfiguredStores> 
         blobs_dir: config.blobs_dir(),
         uploads_dir: config.upload_dir(),
     };
-    tokio::fs::create_dir_all(&folders.data_dir)
+    create_private_dir(&folders.data_dir)
         .await
         .with_context(|| format!("cannot create the data folder {}", folders.data_dir.display()))?;
     let in_folder = |folder: &PathBuf| {
@@ -100,10 +101,7 @@ fn read_config(file: Option<PathBuf>) -> Result<Config> {
     Ok(load(&sources)?.config)
 }
 
-/// An address without its credentials.
+/// An address as people may see it.
 fn shown(url: Option<&str>) -> String {
-    let Some(url) = url else { return "its provider".to_owned() };
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
-    format!("{scheme}://{rest}")
+    url.map_or_else(|| "its provider".to_owned(), masked_url)
 }

@@ -34,11 +34,25 @@ fn mask(visibility: Visibility, value: &str) -> String {
     match visibility {
         Visibility::Plain => value.to_owned(),
         Visibility::Secret => MASK.to_owned(),
-        Visibility::Url => {
-            match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
-                Some((scheme, (_, host))) => format!("{scheme}://{MASK}@{host}"),
-                None => value.to_owned(),
-            }
+        Visibility::Url => masked_url(value),
+    }
+}
+
+/// A URL with its user information masked, and the parameters of its query that are passwords.
+pub(crate) fn masked_url(url: &str) -> String {
+    let user = url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?)));
+    let url = match user {
+        Some((scheme, (_, host))) => format!("{scheme}://{MASK}@{host}"),
+        None => url.to_owned(),
+    };
+    let masked = |parameter: &str| match parameter.split_once('=') {
+        Some((name, _)) if name.contains("password") => format!("{name}={MASK}"),
+        _ => parameter.to_owned(),
+    };
+    match url.split_once('?') {
+        Some((address, query)) => {
+            format!("{address}?{}", query.split('&').map(masked).collect::<Vec<_>>().join("&"))
         }
+        None => url,
     }
 }

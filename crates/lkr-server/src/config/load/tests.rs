@@ -210,6 +210,10 @@ fn shown_configuration_masks_secrets_and_parses_as_toml() {
 
     let config = Config { redis_url: Some("redis://user:hush@host:1".to_owned()), ..Config::default() };
     assert!(show(&config).contains("redis://********@host:1"));
+    let url = "redis+sentinel://me:hush@a,b/main?sentinel-user=me&sentinel-password=hush&database=1";
+    let config = Config { redis_url: Some(url.to_owned()), ..Config::default() };
+    let masked = "redis+sentinel://********@a,b/main?sentinel-user=me&sentinel-password=********&database=1";
+    assert!(show(&config).contains(masked), "{}", show(&config));
 }
 
 #[test]
