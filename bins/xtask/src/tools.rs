@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{entries, partial_sibling, quietly, remove_dir, root};
+use crate::{downloading, entries, partial_sibling, quietly, remove_dir, root};
 
 /// The Python package that contains the PDFium library.
 pub(crate) const PDFIUM_PACKAGE: &str = "pypdfium2==5.15.2";
@@ -82,7 +82,7 @@ pub(crate) fn console_packages() -> Result<PathBuf> {
     }
     let mut npm = Command::new("npm");
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(&folder);
-    quietly(&mut npm)?;
+    downloading(&mut npm)?;
     fs::write(&installed, wanted).with_context(|| format!("cannot write {}", installed.display()))?;
     Ok(folder)
 }
@@ -148,7 +148,7 @@ pub(crate) fn python_packages(name: &str, packages: &[&str]) -> Result<PathBuf> 
         .arg("--target")
         .arg(&partial)
         .args(packages);
-    quietly(&mut pip)?;
+    downloading(&mut pip)?;
     fs::write(partial.join("requirements.txt"), wanted)?;
     remove_dir(&folder)?;
     fs::rename(&partial, &folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -195,7 +195,7 @@ pub(crate) fn debian_program(package: &str, path: &str) -> Result<PathBuf> {
         let partial = partial_sibling(&folder)?;
         remove_dir(&partial)?;
         fs::create_dir_all(&partial)?;
-        quietly(Command::new("apt-get").args(["download", package]).current_dir(&partial))?;
+        downloading(Command::new("apt-get").args(["download", package]).current_dir(&partial))?;
         let archive = entries(&partial)?.pop().with_context(|| format!("no package {package} arrived"))?;
         quietly(Command::new("dpkg-deb").arg("--extract").args([&archive, &partial]))?;
         remove_dir(&folder)?;
@@ -214,7 +214,7 @@ pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
 }
 
 fn apt_get(arguments: &[&str]) -> Result<()> {
-    quietly(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+    downloading(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
 /// Python with the packages in `folder` in addition to its own.
