@@ -5,6 +5,7 @@ mod conversions;
 use std::{error::Error as StdError, fmt::Display, time::Duration};
 
 use actix_web::http::StatusCode;
+use lkr::ports::state::RecordsLost;
 
 pub(crate) use conversions::KbResultExt;
 
@@ -250,8 +251,12 @@ impl ApiError {
         Self { allow: Some(allow), ..error }
     }
 
-    /// A failure of the service. Only the log gets its full message.
-    pub(crate) fn internal(failure: &dyn StdError) -> Self {
+    /// A failure of the service. Only the log gets its full message. Lost records are no failure of the request, which can be
+    /// sent again when they are restored.
+    pub(crate) fn internal(failure: &(dyn StdError + 'static)) -> Self {
+        if RecordsLost::caused(failure) {
+            return Self::overloaded(failure);
+        }
         tracing::error!(error = %failure, "request failed with an internal error");
         Self::new(ErrorCode::Internal, without_paths(&failure.to_string()))
     }

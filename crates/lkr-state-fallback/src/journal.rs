@@ -41,6 +41,11 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
+    /// Whether there is a journal in `folder`.
+    pub(crate) fn exists(folder: &Path) -> bool {
+        folder.join(FILE).exists()
+    }
+
     /// Opens the journal in `folder`, which is created if it is missing.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use lkr_state::{Key, Op, Record, Write};
+use lkr_state::{Error, Key, Op, Record, Result, Write};
 
 pub(crate) use self::slots::{Known, Slots};
 use crate::{records::Policies, version::LocalVersions};
@@ -29,6 +29,7 @@ pub(crate) struct Mirror {
     pub(crate) versions: LocalVersions,
     /// Since when the remote store is away; `None` while it is used.
     pub(crate) away_since: Option<SystemTime>,
+    /// Whether the remote store answers and has lost its records. Then nothing is answered from memory.
     pub(crate) is_remote_empty: bool,
     /// Whether the remote store was seen with the sentinel.
     pub(crate) has_seen_sentinel: bool,
@@ -114,6 +115,11 @@ impl Mirror {
     /// Whether the remote store neither left nor returned since the call began.
     pub(crate) fn is_current(&self, flight: &Flight<'_>) -> bool {
         self.era == flight.era
+    }
+
+    /// Refuses to go on from memory if the remote store has lost its records.
+    pub(crate) fn check_not_lost(&self, operation: &'static str) -> Result<()> {
+        if self.is_remote_empty { Err(Error::records_lost(operation)) } else { Ok(()) }
     }
 
     /// A number that is the same while the remote store neither leaves nor returns.

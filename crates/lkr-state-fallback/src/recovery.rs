@@ -78,7 +78,7 @@ impl Shared {
         if self.mirror.lock().away_since.is_none() {
             return Ok(());
         }
-        self.remote.health().await?;
+        self.remote.health().await.inspect_err(|error| self.note_if_lost(error))?;
         self.check_sentinel().await?;
         let mut merged = 0_usize;
         while !self.come_back().await {
@@ -158,15 +158,14 @@ impl Shared {
         let mut mirror = self.mirror.lock();
         mirror.has_seen_sentinel |= is_there;
         let is_lost = mirror.has_seen_sentinel && !is_there;
-        if is_lost && !std::mem::replace(&mut mirror.is_remote_empty, true) {
-            tracing::error!("the remote store is empty; it is not used until its records are rebuilt");
-        }
-        mirror.is_remote_empty = is_lost;
+        mirror.is_remote_empty &= is_lost;
         drop(mirror);
-        match is_lost {
-            true => Err(Error::new(ErrorKind::Unavailable, "probe", "the remote store has lost its records")),
-            false => Ok(()),
+        if is_lost {
+            let error = Error::records_lost("probe");
+            self.note_if_lost(&error);
+            return Err(error);
         }
+        Ok(())
     }
 
     /// Reads all mirrored records. Records with the version that is in memory already cost no more than the read.

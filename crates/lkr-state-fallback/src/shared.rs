@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lkr_state::{Error, ErrorKind, Expect, Key, Record, Result, StateStore, Write};
+use lkr_state::{Error, ErrorKind, Expect, Key, Record, RecordsLost, Result, StateStore, Write};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use crate::{
@@ -58,9 +58,20 @@ impl Shared {
 
     /// Notes that a call of the remote store failed.
     pub(crate) fn leave(&self, flight: &Flight<'_>, error: &Error) {
-        if self.mirror.lock().leave(flight) {
-            tracing::warn!(%error, "the remote store is away; answering from memory");
+        self.note_if_lost(error);
+        let mut mirror = self.mirror.lock();
+        if mirror.leave(flight) {
+            if !mirror.is_remote_empty {
+                tracing::warn!(%error, "the remote store is away; answering from memory");
+            }
             self.wake.notify_one();
+        }
+    }
+
+    /// Notes that the remote store has lost its records, if an error says so.
+    pub(crate) fn note_if_lost(&self, error: &Error) {
+        if RecordsLost::caused(error) && !std::mem::replace(&mut self.mirror.lock().is_remote_empty, true) {
+            tracing::error!(%error, "the remote store has lost its records; it is not used until they are restored");
         }
     }
 
@@ -125,7 +136,7 @@ impl Shared {
     fn apply_to_journal(&self, journal: &mut Journal, id: String, writes: &[Write]) -> Option<Result<()>> {
         let mut mirror = self.mirror.lock();
         mirror.away_since?;
-        let planned = mirror.plan(writes, &self.policies);
+        let planned = mirror.check_not_lost("apply").and_then(|()| mirror.plan(writes, &self.policies));
         let has_seen_sentinel = mirror.has_seen_sentinel;
         drop(mirror);
         Some(planned.and_then(|changes| {

@@ -60,6 +60,21 @@ impl FallbackState {
         Ok(Self { shared, task: Mutex::new(Some(task)) })
     }
 
+    /// The changes in the journal in `folder` that wait to be merged into the remote store; 0 if there is no journal. Does
+    /// blocking I/O.
+    ///
+    /// # Errors
+    /// `Invalid` if a process has the journal open, `Corrupt` if it is damaged, `Internal` if it cannot be read.
+    pub fn unmerged(folder: &Path) -> Result<usize> {
+        if !Journal::exists(folder) {
+            return Ok(0);
+        }
+        let mut journal = Journal::open(folder)?;
+        let steps = journal.len();
+        journal.close();
+        Ok(steps)
+    }
+
     /// What a readiness probe says.
     pub async fn status(&self) -> FallbackStatus {
         let journal_entries = self.shared.journal.lock().await.len();
@@ -136,6 +151,7 @@ impl StateStore for FallbackState {
             return self.pass(shared.remote.get_many(keys)).await;
         }
         let read_mirror = |mirror: &mut Mirror| {
+            mirror.check_not_lost("get_many")?;
             if mirrored < keys.len() {
                 return Err(away("get_many"));
             }
@@ -182,7 +198,9 @@ impl StateStore for FallbackState {
         // The error of an attempt of which it is unknown whether the remote store applied it.
         let mut unknown: Option<Error> = None;
         for _ in 0..MAX_TURNS {
-            let Ok(mut flight) = shared.mirror.begin_or(|_| ()) else {
+            let begun = shared.mirror.begin_or(|mirror| mirror.check_not_lost("apply"));
+            let Ok(mut flight) = begun else {
+                begun.map(drop).or_else(|lost| lost)?;
                 if !is_covered {
                     return Err(unknown.unwrap_or_else(|| away("apply")));
                 }
@@ -246,9 +264,12 @@ impl StateStore for FallbackState {
         if !shared.policies.is_mirrored(prefix) {
             return show(self.pass(shared.remote.scan(prefix, after, order, limit)).await?);
         }
-        let scan_mirror = |mirror: &mut Mirror| match mirror.slots.is_complete() {
-            true => Ok(mirror.slots.scan(prefix, after, order, limit, Instant::now())),
-            false => Err(away("scan")),
+        let scan_mirror = |mirror: &mut Mirror| {
+            mirror.check_not_lost("scan")?;
+            match mirror.slots.is_complete() {
+                true => Ok(mirror.slots.scan(prefix, after, order, limit, Instant::now())),
+                false => Err(away("scan")),
+            }
         };
         for _ in 0..MAX_TURNS {
             let flight = match shared.mirror.begin_or(scan_mirror) {

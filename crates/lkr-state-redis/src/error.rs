@@ -16,6 +16,8 @@ pub(crate) struct Failure {
     pub(crate) breaks_connection: bool,
     /// Whether the server refuses the command itself, for want of rights or because it does not have it.
     pub(crate) is_refusal: bool,
+    /// Whether the server has not the installation that was opened.
+    is_emptied: bool,
     kind: ErrorKind,
 }
 
@@ -67,6 +69,7 @@ impl Failure {
             is_unknown,
             breaks_connection: false,
             is_refusal: false,
+            is_emptied: false,
             kind: ErrorKind::Unavailable,
         }
     }
@@ -78,7 +81,8 @@ impl Failure {
     pub(crate) fn from_redis(error: &RedisError) -> Self {
         let code = error.code().unwrap_or_default().to_owned();
         let from_server = matches!(error.kind(), redis::ErrorKind::Server(_) | redis::ErrorKind::Extension);
-        let needs_help = FULL.contains(&code.as_str()) || code == EMPTIED;
+        let is_emptied = code == EMPTIED;
+        let needs_help = FULL.contains(&code.as_str()) || is_emptied;
         let is_temporary = !from_server && is_connection_error(error) || TEMPORARY.contains(&code.as_str());
         let kind = if is_temporary || needs_help { ErrorKind::Unavailable } else { ErrorKind::Internal };
         Self {
@@ -87,6 +91,7 @@ impl Failure {
             is_unknown: !from_server,
             breaks_connection: !from_server || DEMOTED.contains(&code.as_str()),
             is_refusal: ["NOPERM", "ERR"].contains(&code.as_str()),
+            is_emptied,
             kind,
         }
     }
@@ -107,7 +112,11 @@ impl Failure {
     }
 
     pub(crate) fn into_error(self, operation: &'static str) -> Error {
-        Error::new(self.kind, operation, self.message)
+        if self.is_emptied {
+            Error::records_lost(operation)
+        } else {
+            Error::new(self.kind, operation, self.message)
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-use std::io;
+use std::{error::Error as StdError, fmt, io};
 
 /// The result of a call to a state store or task queue.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -28,7 +28,41 @@ lkr_domain::declare_error! {
     retryable: ErrorKind::Contention | ErrorKind::Unavailable
 }
 
+/// The source of an `Unavailable` error of a store that answers and has lost its records: the server was emptied, or another
+/// one is at its address. Nothing is read or written until somebody has restored them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordsLost;
+
+impl fmt::Display for RecordsLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the store was emptied or replaced since it was opened; its records have to be restored")
+    }
+}
+
+impl StdError for RecordsLost {}
+
+impl RecordsLost {
+    /// Whether it caused `error`, directly or not.
+    #[must_use]
+    pub fn caused(error: &(dyn StdError + 'static)) -> bool {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if error.is::<Self>() {
+                return true;
+            }
+            next = error.source();
+        }
+        false
+    }
+}
+
 impl Error {
+    /// The error of a store that has lost its records.
+    #[must_use]
+    pub fn records_lost(operation: &'static str) -> Self {
+        Self::new(ErrorKind::Unavailable, operation, RecordsLost)
+    }
+
     /// Maps an I/O error of reading or writing a snapshot.
     pub(crate) fn io(operation: &'static str, error: io::Error) -> Self {
         let kind = match error.kind() {
@@ -38,5 +72,18 @@ impl Error {
             _ => ErrorKind::Internal,
         };
         Self::new(kind, operation, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_records_are_found_behind_other_errors() {
+        let lost = Error::records_lost("get");
+        assert!(lost.is_retryable() && RecordsLost::caused(&lost));
+        assert!(RecordsLost::caused(&Error::new(ErrorKind::Internal, "outer", lost)));
+        assert!(!RecordsLost::caused(&Error::new(ErrorKind::Unavailable, "get", "connection refused")));
     }
 }

@@ -15,7 +15,7 @@ mod retry_on_conflict;
 mod store;
 mod traced;
 
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, RecordsLost, Result};
 #[cfg(any(test, feature = "conformance"))]
 pub use failing::{FailingQueue, FailingState, FaultFuture};
 pub use fair::{BASE_COST, FairTags};

@@ -132,6 +132,13 @@ mod tests {
     }
 
     #[test]
+    fn lost_records_are_overloaded_for_reads_too() {
+        let lost = lkr::ports::state::Error::records_lost("get");
+        let error = lkr::Error::new(lkr::ErrorKind::Unavailable, "search", lost);
+        assert_eq!(lkr::Result::<()>::Err(error).for_read().unwrap_err().code, ErrorCode::Overloaded);
+    }
+
+    #[test]
     fn full_disk_is_an_internal_error() {
         let full = io::Error::from(io::ErrorKind::StorageFull);
         let error = lkr::Error::new(lkr::ErrorKind::Unavailable, "submit document", full);

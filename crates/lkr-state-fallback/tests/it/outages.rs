@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lkr_state::{ErrorKind, Expect, ScanOrder, StateStore, StateStoreExt, Write};
+use lkr_state::{ErrorKind, Expect, RecordsLost, ScanOrder, StateStore, StateStoreExt, Write};
 use lkr_state_fallback::{FallbackConfig, FallbackState};
 
 use crate::support::{Remote, TestPolicy, assert_kind, config, fallback, open, text, version};
@@ -391,6 +391,12 @@ async fn remote_store_that_lost_its_records_gets_nothing_until_they_are_rebuilt(
     assert_kind(state.recover().await, ErrorKind::Unavailable);
     let status = state.status().await;
     assert!(status.is_remote_empty && !status.is_remote_used && status.journal_entries == 1);
+    // Nothing goes on from memory, because nothing would come of it.
+    let (read, listed) = (state.get("m/a").await, state.scan("m/", None, ScanOrder::Ascending, 10).await);
+    for refused in [read.map(drop), listed.map(drop), state.apply(put("m/b", "1")).await] {
+        let error = refused.unwrap_err();
+        assert!(error.kind() == ErrorKind::Unavailable && RecordsLost::caused(&error), "{error}");
+    }
     state.close().await;
     drop(state);
     let state = open().await.unwrap();
