@@ -17,6 +17,8 @@ use lkr_webhooks::DeliveryOutcome;
 use prometheus::{Registry, TextEncoder};
 
 use crate::error::ApiError;
+#[cfg(test)]
+pub(crate) use gauges::RedisStatus;
 pub(crate) use gauges::Snapshot;
 use gauges::SnapshotGauges;
 pub(crate) use kinds::{Counters, Durations};

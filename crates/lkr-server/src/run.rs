@@ -108,6 +108,9 @@ pub(crate) async fn run(config: Config, started: StartOptions, stop: impl Future
     if let Some(exporter) = exporter {
         exporter.shutdown(TRACE_GRACE_PERIOD).await;
     }
+    if let Some(fallback) = &services.fallback {
+        fallback.close().await;
+    }
     Ok(())
 }
 

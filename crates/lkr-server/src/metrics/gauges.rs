@@ -1,6 +1,7 @@
 //! What is measured when the metrics are read: the queue, the workers, caches, sizes and the process.
 
 use lkr::{CacheSize, QueueStatus, WorkerStatus};
+use lkr_state_fallback::FallbackStatus;
 use prometheus::Registry;
 
 use super::{
@@ -17,7 +18,24 @@ pub(crate) struct Snapshot {
     pub(crate) cache: Option<CacheSize>,
     /// The bytes of the embedded store on the disk.
     pub(crate) store_bytes: Option<u64>,
+    /// Redis, if the records are in it.
+    pub(crate) redis: Option<RedisStatus>,
     pub(crate) process: ProcessStatus,
+}
+
+/// What this process knows of Redis.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RedisStatus {
+    /// Whether accounts go on from memory.
+    pub(crate) is_away: bool,
+    /// The changes that Redis does not have yet.
+    pub(crate) journal_steps: usize,
+}
+
+impl From<FallbackStatus> for RedisStatus {
+    fn from(status: FallbackStatus) -> Self {
+        Self { is_away: !status.is_remote_used, journal_steps: status.journal_entries }
+    }
 }
 
 /// The gauges of a snapshot.
@@ -31,6 +49,8 @@ pub(super) struct SnapshotGauges {
     cache_entries: Gauges,
     cache_bytes: Gauges,
     store_bytes: Gauges,
+    redis_away: Gauges,
+    journal_steps: Gauges,
     memory: Gauges,
     open_files: Gauges,
     started: Gauges,
@@ -58,6 +78,11 @@ impl SnapshotGauges {
                 "lkr_store_disk_bytes",
                 "Disk space of the embedded store, without texts and originals",
             ),
+            redis_away: gauge("lkr_redis_away", "1 while accounts go on from memory because Redis is away"),
+            journal_steps: gauge(
+                "lkr_redis_journal_steps",
+                "Changes made while Redis was away that it does not have yet",
+            ),
             memory: gauge("process_resident_memory_bytes", "Resident memory of the process"),
             open_files: gauge("process_open_fds", "Open file descriptors of the process"),
             started: gauge("process_start_time_seconds", "Start of the process, in seconds since 1970"),
@@ -71,7 +96,7 @@ impl SnapshotGauges {
     }
 
     pub(super) fn set(&self, snapshot: &Snapshot) {
-        let Snapshot { in_flight, queue, workers, cache, store_bytes, process } = snapshot;
+        let Snapshot { in_flight, queue, workers, cache, store_bytes, redis, process } = snapshot;
         let set = |gauge: &Gauges, value: Option<f64>| {
             if let Some(value) = value {
                 gauge.set(&[], value);
@@ -85,6 +110,8 @@ impl SnapshotGauges {
         set(&self.cache_entries, cache.map(|cache| cache.entries as f64));
         set(&self.cache_bytes, cache.map(|cache| cache.bytes as f64));
         set(&self.store_bytes, store_bytes.map(|bytes| bytes as f64));
+        set(&self.redis_away, redis.map(|redis| f64::from(redis.is_away)));
+        set(&self.journal_steps, redis.map(|redis| redis.journal_steps as f64));
         set(&self.memory, process.resident_bytes.map(|bytes| bytes as f64));
         set(&self.open_files, process.open_files.map(|files| files as f64));
         set(&self.started, process.started);

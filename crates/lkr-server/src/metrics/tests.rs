@@ -51,6 +51,7 @@ fn exposed_text() -> String {
         workers: WorkerStatus { workers: 8, busy: 1 },
         cache: Some(CacheSize { entries: 1, bytes: 1 }),
         store_bytes: Some(1),
+        redis: Some(RedisStatus { is_away: true, journal_steps: 1 }),
         process,
     };
     metrics.text(&snapshot).unwrap()

@@ -92,7 +92,10 @@ async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
 async fn metrics(_: Public, cx: RequestContext) -> HandlerResult {
     let mut snapshot =
         Snapshot { in_flight: cx.state().in_flight(), process: ProcessStatus::read(), ..Snapshot::default() };
-    if let Ok(Services { kb, .. }) = cx.services() {
+    if let Ok(Services { kb, fallback, .. }) = cx.services() {
+        if let Some(fallback) = fallback {
+            snapshot.redis = Some(fallback.status().await.into());
+        }
         snapshot.queue = kb.queue_status().await.ok();
         snapshot.workers = kb.worker_status();
         snapshot.cache = kb.cache_size();
