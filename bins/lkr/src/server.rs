@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use lkr_cli::{Configured, LocalServer, OpeningStores, Program};
+use lkr_cli::{LocalServer, OpeningStores, Program};
 
 /// The server that the command line starts.
 pub(crate) const PROGRAM: Program =
@@ -26,11 +26,7 @@ impl LocalServer for InProcess {
 }
 
 fn stores(file: Option<PathBuf>) -> OpeningStores {
-    Box::pin(async move {
-        let lkr_server::ConfiguredStores { stores, folders, records, points, blobs, secret_key } =
-            lkr_server::open_configured(file).await?;
-        Ok(Configured { stores, folders, records, points, blobs, secret_key })
-    })
+    Box::pin(lkr_server::open_configured(file))
 }
 
 fn open(flags: Vec<OsString>) -> anyhow::Result<Box<dyn LocalServer>> {

@@ -9,14 +9,14 @@ use std::{
 
 use anyhow::{Context, Result};
 use lkr::{
-    ErrorKind,
+    ConfiguredStores, ErrorKind,
     doctor::{
         DoctorOptions, DoctorReport, ReadDeletion, ReadRecord, StoresDoctorOptions, examine, examine_stores,
     },
     ports::state::{Expect, Write as RecordWrite},
 };
 
-use crate::{Configured, Program, error_line::error_line, folders::FolderArgs};
+use crate::{Program, error_line::error_line, folders::FolderArgs};
 
 /// The exit status if problems remain.
 const PROBLEMS_REMAIN: u8 = 1;
@@ -76,7 +76,7 @@ fn check(args: &Args, program: &Program) -> Result<ExitCode> {
 fn check_shared(args: &Args, program: &Program) -> Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     let examined = runtime.block_on(async {
-        let Configured { stores, folders, .. } = (program.stores)(args.folders.config()).await?;
+        let ConfiguredStores { stores, folders, .. } = (program.stores)(args.folders.config()).await?;
         let doctor = DoctorOptions { folders, repair: args.repair, readers: readers() };
         // Accounts cannot be restored. A server must not make a first admin as if there had been none.
         let marks = vec![RecordWrite::put(lkr_auth::INITIALISED, Expect::Any, "1")];

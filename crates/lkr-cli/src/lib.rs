@@ -41,7 +41,7 @@ use commands::{
 };
 use exit::{Exit, advice, exit_of, reason};
 
-pub use program::{Configured, LocalServer, OpeningStores, Program};
+pub use program::{LocalServer, OpeningStores, Program};
 
 /// Search your own documents, and answer from them with exact citations.
 #[derive(Debug, Parser)]

@@ -9,12 +9,12 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use lkr::{
-    AllStores, OpenFolder,
+    AllStores, ConfiguredStores, OpenFolder,
     migrate::{MigrateOptions, Migration, Phase, Progress, Report, Stores, is_in_use},
 };
 
 use crate::{
-    Configured, Program,
+    Program,
     terminal::{Bar, Output, OutputArgs},
 };
 
@@ -50,6 +50,17 @@ async fn migrate(args: &Args, program: &Program) -> Result<()> {
     let from = (program.stores)(Some(args.from.clone())).await.with_context(|| in_file(&args.from))?;
     let to = (program.stores)(Some(args.to.clone())).await.with_context(|| in_file(&args.to))?;
     let moves = Moves::between(&from, &to)?;
+    for (stores, file) in [(&from, &args.from), (&to, &args.to)] {
+        if stores.unmerged > 0 {
+            bail!(
+                "{} changes made while {} was away wait in {}; start a server with {} once, so that they are merged",
+                stores.unmerged,
+                stores.records,
+                stores.folders.data_dir.display(),
+                file.display()
+            );
+        }
+    }
     let mut folder: Option<OpenFolder> = None;
     let source = from.stores.clone().or_embedded(&from.folders, &mut folder).await?;
     if from.folders.data_dir != to.folders.data_dir {
@@ -97,7 +108,7 @@ struct Moves {
 }
 
 impl Moves {
-    fn between(from: &Configured, to: &Configured) -> Result<Self> {
+    fn between(from: &ConfiguredStores, to: &ConfiguredStores) -> Result<Self> {
         let moves = Self {
             records: from.records != to.records,
             points: from.points != to.points,

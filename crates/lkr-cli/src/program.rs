@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf, pin::Pin, process::ExitCode};
 
 use anyhow::Result;
-use lkr::{Folders, OtherStores};
+use lkr::ConfiguredStores;
 
 /// The server, in two forms.
 #[derive(Debug, Clone, Copy)]
@@ -19,24 +19,7 @@ pub struct Program {
 }
 
 /// Stores that are being opened. The future must run in a runtime that lives as long as they do.
-pub type OpeningStores = Pin<Box<dyn Future<Output = Result<Configured>>>>;
-
-/// The stores of a configuration.
-#[derive(Debug, Clone)]
-pub struct Configured {
-    /// Those that are not in the folders.
-    pub stores: OtherStores,
-    /// The folders of what is.
-    pub folders: Folders,
-    /// Where the records are. Two configurations with the same text share them; likewise for points and blobs.
-    pub records: String,
-    /// Where the points are.
-    pub points: String,
-    /// Where the texts and originals are.
-    pub blobs: String,
-    /// The key that seals secrets, as hexadecimal digits.
-    pub secret_key: String,
-}
+pub type OpeningStores = Pin<Box<dyn Future<Output = Result<ConfiguredStores>>>>;
 
 /// A server in this process, which admits this process alone.
 pub trait LocalServer {

@@ -4,34 +4,18 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result, anyhow};
 use futures_util::FutureExt;
-use lkr::{Folders, OtherStores};
+use lkr::{ConfiguredStores, Folders, OtherStores};
+use lkr_state_fallback::FallbackState;
 
 use crate::{
     config::{Config, ConfigSources, StateBackend, VectorsBackend, load, masked_url},
     open::create_private_dir,
     secret_key,
-    stores::{open_blobs, open_redis_for_repair, open_vectors},
+    stores::{journal_dir, open_blobs, open_redis_for_repair, open_vectors},
 };
 
 /// How long a command waits for a store that is away. A server waits for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The stores of a configuration.
-#[derive(Debug, Clone)]
-pub struct ConfiguredStores {
-    /// Those that are not in the folders.
-    pub stores: OtherStores,
-    /// The folders of what is.
-    pub folders: Folders,
-    /// Where the records are, for people. Two configurations with the same text share them.
-    pub records: String,
-    /// Where the points are.
-    pub points: String,
-    /// Where the texts and originals are.
-    pub blobs: String,
-    /// The key that seals secrets, as hexadecimal digits.
-    pub secret_key: String,
-}
 
 /// Opens the stores of a configuration: that of a file alone, or that of this process as a server would have it.
 ///
@@ -62,8 +46,13 @@ pub async fn open_configured(file: Option<PathBuf>) -> Result<ConfiguredStores> 
     let in_folder = |folder: &PathBuf| {
         std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string()
     };
+    let journal = journal_dir(&config);
+    let unmerged = tokio::task::spawn_blocking(move || FallbackState::unmerged(&journal))
+        .await?
+        .context("cannot read the journal of changes made while Redis was away")?;
     Ok(ConfiguredStores {
         stores,
+        unmerged,
         records: match config.state {
             StateBackend::Redis => {
                 format!("Redis {} {}", shown(config.redis_url.as_deref()), config.redis_prefix)

@@ -41,7 +41,7 @@ mod wire;
 
 pub use app::create_app;
 pub use chat_models::ChatModels;
-pub use configured::{ConfiguredStores, open_configured};
+pub use configured::open_configured;
 pub use deletions::Deletions;
 pub use embedder_reconciler::{ConnectEmbedder, EmbedderReconciler, connect};
 pub use error::ErrorCode;

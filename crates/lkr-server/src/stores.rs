@@ -1,6 +1,10 @@
 //! Opens the stores that a configuration names instead of the embedded ones.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, anyhow};
 use lkr::{
@@ -96,12 +100,17 @@ async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<d
     let store = open_redis_store(config).await?;
     let policies: Vec<Arc<dyn MergePolicy>> =
         vec![Arc::new(AuthMergePolicy), Arc::new(SpacesMergePolicy), Arc::new(SettingsMergePolicy)];
-    let mut options = FallbackConfig::new(config.data_dir.join("redis-journal"));
+    let mut options = FallbackConfig::new(journal_dir(config));
     options.sentinel = Some(lkr_auth::INITIALISED.to_owned());
     let records = FallbackState::open(Arc::new(store.state()), policies, options)
         .await
         .context("cannot open the journal of changes made while Redis is away")?;
     Ok(Some((Arc::new(records), Arc::new(store.queue()))))
+}
+
+/// The folder with the changes made while Redis was away.
+pub(crate) fn journal_dir(config: &Config) -> PathBuf {
+    config.data_dir.join("redis-journal")
 }
 
 async fn open_redis_store(config: &Config) -> Result<RedisStore> {

@@ -23,9 +23,9 @@ pub use self::stores::{StoresDoctorOptions, examine_stores, has_lost_records};
 use crate::{
     Error, ErrorKind, Folders, Result,
     blocking::blocking,
+    embedded_store::{open_blobs, open_error},
     embedders::Embedders,
     error::During,
-    open::{open_blobs, open_error},
     text_files::partial_texts,
 };
 

@@ -8,6 +8,8 @@ mod builder;
 #[cfg(feature = "lmdb")]
 pub mod doctor;
 mod documents;
+#[cfg(feature = "lmdb")]
+mod embedded_store;
 mod embedders;
 mod error;
 mod evaluate;
@@ -18,11 +20,15 @@ mod folders;
 mod health;
 mod kb;
 #[cfg(feature = "lmdb")]
+mod local_models;
+#[cfg(feature = "lmdb")]
 mod open;
 mod rerankers;
 mod similarity;
 /// Spaces, groups and members, and what a caller may do.
 pub mod spaces;
+#[cfg(feature = "lmdb")]
+mod stores;
 mod submit;
 #[cfg(feature = "lmdb")]
 mod text_files;
@@ -61,7 +67,13 @@ pub use lkr_retrieval::{
 pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
 
 #[cfg(feature = "lmdb")]
-pub use open::{AllStores, OpenFolder, OpenOptions, OtherStores, SharedState, open_embedder, open_state};
+pub use embedded_store::open_state;
+#[cfg(feature = "lmdb")]
+pub use local_models::open_embedder;
+#[cfg(feature = "lmdb")]
+pub use open::OpenOptions;
+#[cfg(feature = "lmdb")]
+pub use stores::{AllStores, ConfiguredStores, OpenFolder, OtherStores, SharedState};
 
 /// Moving a knowledge base between stores.
 pub mod migrate {

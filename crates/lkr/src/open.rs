@@ -7,21 +7,24 @@ use std::{
 
 use lkr_catalog::{Originals, Outbox};
 use lkr_ingest::{DeletionPolicy, TaskObserver};
-use lkr_models::{ChatModelSource, Embedder, Precision, Reranker, RerankerSource};
-use lkr_state::{ContentionObserver, ObservedState, PeerOptions, Peers, StateStore, TaskQueue};
-use lkr_store_lmdb::{LmdbOptions, LmdbStore};
+use lkr_models::{ChatModelSource, Precision, RerankerSource};
+use lkr_state::{ContentionObserver, ObservedState, PeerOptions, Peers, StateStore};
 use lkr_taxonomy::Taxonomy;
 use lkr_vectors::VectorStore;
-use object_store::{ObjectStore, local::LocalFileSystem};
+use object_store::ObjectStore;
 
 use crate::{
-    Builder, Error, ErrorKind, Folders, IngestOptions, KnowledgeBase, Result, SearchOptions,
-    backup::{EmbeddedStore, remove_stale_copy},
+    Builder, Error, ErrorKind, Folders, IngestOptions, KnowledgeBase, OtherStores, Result, SearchOptions,
+    SharedState,
+    backup::EmbeddedStore,
     blocking::blocking,
     doctor::refuse_lost_records,
+    embedded_store::{open_blobs, open_embedded, refuse_texts_without_store},
     error::During,
-    text_files::{has_texts, remove_partial_texts},
+    local_models::open_models,
 };
+
+const OPEN: &str = "open knowledge base";
 
 /// The folders, models and options of a knowledge base.
 #[derive(Debug, Clone)]
@@ -61,84 +64,6 @@ pub struct OpenOptions {
     pub search: SearchOptions,
     /// The stores that are not in the folder.
     pub stores: OtherStores,
-}
-
-/// Stores that take the place of the embedded ones.
-#[derive(Debug, Clone, Default)]
-pub struct OtherStores {
-    /// The store of points; embedded by default.
-    pub vectors: Option<Arc<dyn VectorStore>>,
-    /// The records, and the queue of tasks; embedded by default. Other processes may use them at the same time.
-    pub state: Option<SharedState>,
-    /// The store of texts and originals; two folders by default. A `put` of it must be durable when it returns.
-    pub blobs: Option<Arc<dyn ObjectStore>>,
-}
-
-/// All stores of a knowledge base, opened without workers.
-#[derive(Debug, Clone)]
-pub struct AllStores {
-    /// The points.
-    pub vectors: Arc<dyn VectorStore>,
-    /// The records.
-    pub records: Arc<dyn StateStore>,
-    /// The texts.
-    pub blobs: Arc<dyn ObjectStore>,
-    /// The originals.
-    pub originals: Originals,
-}
-
-impl OtherStores {
-    /// These stores, and the embedded ones in place of those that are missing. An embedded store is created if it does not
-    /// exist, and stays locked until the last clone of its parts is dropped. `embedded` shares one that is open already.
-    ///
-    /// # Errors
-    /// `Conflict` if another process has the folder open.
-    pub async fn or_embedded(
-        self,
-        folders: &Folders,
-        embedded: &mut Option<OpenFolder>,
-    ) -> Result<AllStores> {
-        let folders = folders.clone();
-        if (self.vectors.is_none() || self.state.is_none()) && embedded.is_none() {
-            let data_dir = folders.data_dir.clone();
-            let opened = blocking("open store", move || open_store(&data_dir, inspection_options())).await?;
-            *embedded = Some(OpenFolder(opened));
-        }
-        let store = embedded.as_ref().map(|OpenFolder(store)| store);
-        let missing = || Error::new(ErrorKind::Internal, "open store", "no store is open");
-        let vectors = match (self.vectors, store) {
-            (Some(vectors), _) => vectors,
-            (None, Some(store)) => Arc::new(store.vectors()),
-            (None, None) => return Err(missing()),
-        };
-        let records = match (self.state, store) {
-            (Some(state), _) => state.records,
-            (None, Some(store)) => Arc::new(store.state()),
-            (None, None) => return Err(missing()),
-        };
-        let (blobs, originals) = match self.blobs {
-            Some(blobs) => (Arc::clone(&blobs), Originals::on(blobs)),
-            None => {
-                let folder = folders.blobs_dir;
-                let blobs = blocking("open texts", move || open_blobs(&folder)).await?;
-                (Arc::new(blobs) as Arc<dyn ObjectStore>, Originals::in_folder(folders.uploads_dir))
-            }
-        };
-        Ok(AllStores { vectors, records, blobs, originals })
-    }
-}
-
-/// An embedded store that is open for maintenance.
-#[derive(Debug, Clone)]
-pub struct OpenFolder(LmdbStore);
-
-/// Records and tasks that several processes work on.
-#[derive(Debug, Clone)]
-pub struct SharedState {
-    /// The records.
-    pub records: Arc<dyn StateStore>,
-    /// The tasks.
-    pub queue: Arc<dyn TaskQueue>,
 }
 
 impl OpenOptions {
@@ -182,71 +107,21 @@ impl KnowledgeBase {
     /// `Conflict` if another process has it open, `Invalid` if a model's folder contains no usable model, `Unavailable` if the
     /// given state store [has lost its records](crate::doctor::has_lost_records).
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
-        let OpenOptions {
-            data_dir,
-            blobs_dir,
-            uploads_dir,
-            model_dir,
-            model_precision,
-            rerank_model_dir,
-            stores: OtherStores { vectors, state, blobs },
-            ..
-        } = options;
-        let needs_store = vectors.is_none() || state.is_none();
-        let (has_state, has_blobs) = (state.is_none(), blobs.is_none());
-        let opened = blocking("open knowledge base", move || {
-            if has_state && has_blobs {
-                refuse_texts_without_store(&data_dir, &blobs_dir)?;
-            }
-            let embedded = if needs_store { Some(open_embedded(data_dir)?) } else { None };
-            let blobs = if has_blobs { Some(open_blobs(&blobs_dir)?) } else { None };
-            let models = (open_model(&model_dir, model_precision)?, open_reranker(&rerank_model_dir)?);
-            Ok((embedded, blobs, models))
-        });
-        let (embedded, folder, (embedder, reranker)) = opened.await?;
+        let OpenOptions { data_dir, blobs_dir, uploads_dir, model_dir, rerank_model_dir, .. } = &options;
+        let models = (model_dir.clone(), options.model_precision, rerank_model_dir.clone());
+        let folders = Folders {
+            data_dir: data_dir.clone(),
+            blobs_dir: blobs_dir.clone(),
+            uploads_dir: uploads_dir.clone(),
+        };
+        let stores = RunningStores::open(options.stores, &folders).await?;
+        let (embedder, reranker) = open_models(models.0, models.1, models.2).await?;
         let builder = Builder::default()
             .taxonomy(options.taxonomy)
             .ingest_options(options.ingest)
             .search_options(options.search)
             .defer_embedder(options.defer_embedder);
-        let folder = folder.map(|folder| Arc::new(folder) as Arc<dyn ObjectStore>);
-        let embedded_vectors =
-            || -> Option<Arc<dyn VectorStore>> { Some(Arc::new(embedded.as_ref()?.store.vectors())) };
-        let vectors_in_use = vectors.clone().or_else(embedded_vectors);
-        if let (Some(state), Some(vectors), Some(blobs)) =
-            (&state, &vectors_in_use, blobs.as_ref().or(folder.as_ref()))
-        {
-            refuse_lost_records(&state.records, &**vectors, blobs).await?;
-        }
-        let records_in_use: Option<Arc<dyn StateStore>> = match (&state, &embedded) {
-            (Some(state), _) => Some(Arc::clone(&state.records)),
-            (None, Some(embedded)) => Some(Arc::new(embedded.store.state())),
-            (None, None) => None,
-        };
-        if let Some(records) = records_in_use {
-            refuse_unfinished_migration(&*records).await?;
-        }
-        let builder = match (state, embedded.as_ref().map(|embedded| &embedded.store)) {
-            (Some(SharedState { records, queue }), _) => {
-                let peers = Peers::join(Arc::clone(&records), PeerOptions::default()).await;
-                let peers = peers.map_err(lkr_catalog::Error::from).during("join the other processes")?;
-                builder.state(with_observer(records, options.contention)).queue(queue).peers(peers)
-            }
-            (None, Some(store)) => {
-                let records = with_observer(Arc::new(store.state()), options.contention);
-                builder.state(records).queue(Arc::new(store.queue()))
-            }
-            (None, None) => builder,
-        };
-        let builder = set_if_some(builder, vectors_in_use, Builder::vectors);
-        let builder = match (blobs, folder) {
-            (Some(blobs), _) => builder.originals(Originals::on(Arc::clone(&blobs))).blobs(blobs),
-            (None, Some(folder)) => builder.originals(Originals::in_folder(uploads_dir)).blobs(folder),
-            (None, None) => builder,
-        };
-        // A backup is a copy of the whole embedded store and of two folders.
-        let is_embedded = has_state && has_blobs && vectors.is_none();
-        let builder = set_if_some(builder, embedded.filter(|_| is_embedded), Builder::embedded);
+        let builder = stores.on(builder, options.contention).await?;
         let builder = set_if_some(builder, embedder, Builder::embedder);
         let builder = set_if_some(builder, reranker, Builder::reranker);
         let builder = set_if_some(builder, options.rerankers, Builder::reranker_source);
@@ -257,9 +132,80 @@ impl KnowledgeBase {
     }
 }
 
+/// The stores of a knowledge base that runs.
+struct RunningStores {
+    given: OtherStores,
+    embedded: Option<EmbeddedStore>,
+    texts: Arc<dyn ObjectStore>,
+    uploads_dir: PathBuf,
+}
+
+impl RunningStores {
+    /// Opens the embedded stores in place of those that are not given, and refuses stores that must not be worked on.
+    async fn open(given: OtherStores, folders: &Folders) -> Result<Self> {
+        let Folders { data_dir, blobs_dir, uploads_dir } = folders.clone();
+        let needs_store = given.vectors.is_none() || given.state.is_none();
+        let (has_state, has_blobs) = (given.state.is_none(), given.blobs.is_none());
+        let (embedded, folder) = blocking("open knowledge base", move || {
+            if has_state && has_blobs {
+                refuse_texts_without_store(&data_dir, &blobs_dir)?;
+            }
+            let embedded = if needs_store { Some(open_embedded(data_dir)?) } else { None };
+            Ok((embedded, if has_blobs { Some(open_blobs(&blobs_dir)?) } else { None }))
+        })
+        .await?;
+        let folder = folder.map(|folder| Arc::new(folder) as Arc<dyn ObjectStore>);
+        let missing = || Error::new(ErrorKind::Internal, OPEN, "no store of texts is open");
+        let texts = given.blobs.clone().or(folder).ok_or_else(missing)?;
+        let stores = Self { given, embedded, texts, uploads_dir };
+        if let (Some(state), Some(vectors)) = (&stores.given.state, stores.vectors()) {
+            refuse_lost_records(&state.records, &*vectors, &stores.texts).await?;
+        }
+        if let Some(records) = stores.records() {
+            refuse_unfinished_migration(&*records).await?;
+        }
+        Ok(stores)
+    }
+
+    fn vectors(&self) -> Option<Arc<dyn VectorStore>> {
+        let embedded = || Some(Arc::new(self.embedded.as_ref()?.store.vectors()) as _);
+        self.given.vectors.clone().or_else(embedded)
+    }
+
+    fn records(&self) -> Option<Arc<dyn StateStore>> {
+        let embedded = || Some(Arc::new(self.embedded.as_ref()?.store.state()) as _);
+        self.given.state.as_ref().map(|state| Arc::clone(&state.records)).or_else(embedded)
+    }
+
+    /// Gives the stores to a knowledge base, and tells the other processes of it.
+    async fn on(self, builder: Builder, contention: Option<ContentionObserver>) -> Result<Builder> {
+        // A backup is a copy of the whole embedded store and of two folders.
+        let is_embedded =
+            self.given.state.is_none() && self.given.vectors.is_none() && self.given.blobs.is_none();
+        let builder = set_if_some(builder, self.vectors(), Builder::vectors);
+        let builder = match (self.given.state, &self.embedded) {
+            (Some(SharedState { records, queue }), _) => {
+                let peers = Peers::join(Arc::clone(&records), PeerOptions::default()).await;
+                let peers = peers.map_err(lkr_catalog::Error::from).during("join the other processes")?;
+                builder.state(with_observer(records, contention)).queue(queue).peers(peers)
+            }
+            (None, Some(EmbeddedStore { store, .. })) => {
+                let records = with_observer(Arc::new(store.state()), contention);
+                builder.state(records).queue(Arc::new(store.queue()))
+            }
+            (None, None) => builder,
+        };
+        let originals = match self.given.blobs {
+            Some(blobs) => Originals::on(blobs),
+            None => Originals::in_folder(self.uploads_dir),
+        };
+        let builder = builder.originals(originals).blobs(self.texts);
+        Ok(set_if_some(builder, self.embedded.filter(|_| is_embedded), Builder::embedded))
+    }
+}
+
 /// Fails if the stores are being filled by a migration, or are the source of one that moves a part of them.
 async fn refuse_unfinished_migration(records: &dyn StateStore) -> Result<()> {
-    const OPEN: &str = "open knowledge base";
     let unfinished = lkr_migrate::unfinished_migration(records).await.map_err(|error| {
         let kind = if error.is_retryable() { ErrorKind::Unavailable } else { ErrorKind::Internal };
         Error::new(kind, OPEN, error)
@@ -270,15 +216,6 @@ async fn refuse_unfinished_migration(records: &dyn StateStore) -> Result<()> {
         unfinished.parts.names()
     );
     Err(Error::new(ErrorKind::Invalid, OPEN, reason))
-}
-
-/// Opens the embedded store in a data folder.
-fn open_embedded(data_dir: PathBuf) -> Result<EmbeddedStore> {
-    let store = open_store(&data_dir, LmdbOptions::default())?;
-    if let Err(error) = remove_stale_copy(&data_dir) {
-        tracing::warn!(%error, "store copy of an interrupted backup could not be removed");
-    }
-    Ok(EmbeddedStore { store, data_dir, backup_lock: Arc::default() })
 }
 
 /// Wraps the state store with the observer, if there is one.
@@ -295,112 +232,4 @@ fn set_if_some<T>(builder: Builder, value: Option<T>, setter: fn(Builder, T) -> 
         Some(value) => setter(builder, value),
         None => builder,
     }
-}
-
-/// Opens the embedding model in a folder with a precision; `None` if the folder does not exist.
-///
-/// # Errors
-/// `Invalid` if it contains no usable model.
-pub async fn open_embedder(dir: impl AsRef<Path>, precision: Precision) -> Result<Option<Arc<dyn Embedder>>> {
-    let dir = dir.as_ref().to_path_buf();
-    let open = move || if dir.exists() { open_model(&dir, precision) } else { Ok(None) };
-    blocking("open embedding model", open).await
-}
-
-/// Opens only the state store of the knowledge base in a folder, for offline maintenance. The store is closed when the
-/// last clone of the returned value is dropped.
-///
-/// # Errors
-/// `NotFound` if there is no knowledge base, `Conflict` if a process has it open.
-pub async fn open_state(data_dir: impl AsRef<Path>) -> Result<Arc<dyn StateStore>> {
-    let data_dir = data_dir.as_ref().to_path_buf();
-    let open = move || Ok(Arc::new(open_existing(&data_dir)?.state()) as Arc<dyn StateStore>);
-    blocking("open store", open).await
-}
-
-/// Store options without background work.
-pub(crate) fn inspection_options() -> LmdbOptions {
-    let mut options = LmdbOptions::default();
-    options.build_threads = 0;
-    options
-}
-
-/// Opens an existing store for inspection.
-///
-/// # Errors
-/// `NotFound` if there is none, `Conflict` if a process has it open.
-pub(crate) fn open_existing(data_dir: &Path) -> Result<LmdbStore> {
-    if !LmdbStore::is_in(&data_dir.join("store")) {
-        let reason = format!("no knowledge base in {}", data_dir.display());
-        return Err(Error::new(ErrorKind::NotFound, "open store", reason));
-    }
-    open_store(data_dir, inspection_options())
-}
-
-/// Fails if there are texts but no store: a new store would treat all of them as garbage.
-fn refuse_texts_without_store(data_dir: &Path, blobs_dir: &Path) -> Result<()> {
-    let store = data_dir.join("store");
-    if LmdbStore::is_in(&store) || !has_texts(blobs_dir) {
-        return Ok(());
-    }
-    let reason = format!(
-        "there are texts in {} but no store in {}: restore a backup, or move the texts away",
-        blobs_dir.display(),
-        store.display()
-    );
-    Err(Error::new(ErrorKind::Conflict, "open knowledge base", reason))
-}
-
-pub(crate) fn open_store(data_dir: &Path, options: LmdbOptions) -> Result<LmdbStore> {
-    LmdbStore::open(&data_dir.join("store"), options).map_err(open_error)
-}
-
-pub(crate) fn open_error(error: lkr_store_lmdb::Error) -> Error {
-    let kind = match error.kind() {
-        lkr_store_lmdb::ErrorKind::Locked => ErrorKind::Conflict,
-        _ => ErrorKind::Internal,
-    };
-    Error::new(kind, "open store", error)
-}
-
-pub(crate) fn open_blobs(dir: &Path) -> Result<LocalFileSystem> {
-    let open_blobs_error = |error: &dyn std::fmt::Display| {
-        Error::new(ErrorKind::Internal, "open blobs", format!("{}: {error}", dir.display()))
-    };
-    std::fs::create_dir_all(dir).map_err(|e| open_blobs_error(&e))?;
-    remove_partial_texts(dir);
-    let blobs = LocalFileSystem::new_with_prefix(dir).map_err(|e| open_blobs_error(&e))?;
-    Ok(blobs.with_fsync(true).with_automatic_cleanup(false))
-}
-
-#[cfg(feature = "local-models")]
-fn open_model(dir: &Path, precision: Precision) -> Result<Option<Arc<dyn Embedder>>> {
-    if !dir.exists() {
-        tracing::warn!(dir = %dir.display(), "no embedding model found; searches use keywords only");
-        return Ok(None);
-    }
-    let options = lkr_models_local::LocalOptions { precision, ..Default::default() };
-    let embedder = lkr_models_local::LocalEmbedder::open(dir, options)
-        .map_err(|error| Error::new(ErrorKind::Invalid, "open embedding model", error))?;
-    Ok(Some(Arc::new(embedder)))
-}
-
-#[cfg(feature = "local-models")]
-fn open_reranker(dir: &Path) -> Result<Option<Arc<dyn Reranker>>> {
-    if !dir.exists() {
-        return Ok(None);
-    }
-    let reranker = lkr_models_local::LocalReranker::open(dir, &lkr_models_local::RerankOptions::default())
-        .map_err(|error| Error::new(ErrorKind::Invalid, "open reranker", error))?;
-    Ok(Some(Arc::new(reranker)))
-}
-
-#[cfg(not(feature = "local-models"))]
-fn open_reranker(_: &Path) -> Result<Option<Arc<dyn Reranker>>> {
-    Ok(None)
-}
-
-#[cfg(not(feature = "local-models"))]
-fn open_model(_: &Path, _: Precision) -> Result<Option<Arc<dyn Embedder>>> {
-    Ok(None)
 }

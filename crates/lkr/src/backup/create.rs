@@ -26,8 +26,8 @@ use super::{
 use crate::{
     Error, ErrorKind, Folders, KnowledgeBase, Result,
     blocking::blocking,
+    embedded_store::{inspection_options, open_blobs, open_existing},
     error::During,
-    open::{inspection_options, open_blobs, open_existing},
 };
 
 const CREATE: &str = "create backup";

@@ -16,7 +16,9 @@ use super::{
     io_error,
     staging::StagedRestore,
 };
-use crate::{Error, ErrorKind, Folders, Result, blocking::blocking, error::During, open::inspection_options};
+use crate::{
+    Error, ErrorKind, Folders, Result, blocking::blocking, embedded_store::inspection_options, error::During,
+};
 
 /// What a restore wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::{
 use lkr_store_lmdb::FolderLock;
 
 use super::{BLOBS, RESTORE, UPLOADS, io_error};
-use crate::{Error, ErrorKind, Folders, Result, open::open_error};
+use crate::{Error, ErrorKind, Folders, Result, embedded_store::open_error};
 
 /// The staging folder inside each target folder. Inside, so that moving into place is a rename even if the target
 /// folder is a symbolic link or a mount point.

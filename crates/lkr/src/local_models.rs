@@ -1,0 +1,64 @@
+//! Opening the models in folders.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use lkr_models::{Embedder, Precision, Reranker};
+
+use crate::{Error, ErrorKind, Result, blocking::blocking};
+
+/// Opens the embedding model and the reranker in their folders; `None` for a folder that does not exist.
+///
+/// # Errors
+/// `Invalid` if one contains no usable model.
+pub(crate) async fn open_models(
+    embedder: PathBuf,
+    precision: Precision,
+    reranker: PathBuf,
+) -> Result<(Option<Arc<dyn Embedder>>, Option<Arc<dyn Reranker>>)> {
+    blocking("open models", move || Ok((open_model(&embedder, precision)?, open_reranker(&reranker)?))).await
+}
+
+/// Opens the embedding model in a folder with a precision; `None` if the folder does not exist.
+///
+/// # Errors
+/// `Invalid` if it contains no usable model.
+pub async fn open_embedder(dir: impl AsRef<Path>, precision: Precision) -> Result<Option<Arc<dyn Embedder>>> {
+    let dir = dir.as_ref().to_path_buf();
+    let open = move || if dir.exists() { open_model(&dir, precision) } else { Ok(None) };
+    blocking("open embedding model", open).await
+}
+
+#[cfg(feature = "local-models")]
+fn open_model(dir: &Path, precision: Precision) -> Result<Option<Arc<dyn Embedder>>> {
+    if !dir.exists() {
+        tracing::warn!(dir = %dir.display(), "no embedding model found; searches use keywords only");
+        return Ok(None);
+    }
+    let options = lkr_models_local::LocalOptions { precision, ..Default::default() };
+    let embedder = lkr_models_local::LocalEmbedder::open(dir, options)
+        .map_err(|error| Error::new(ErrorKind::Invalid, "open embedding model", error))?;
+    Ok(Some(Arc::new(embedder)))
+}
+
+#[cfg(feature = "local-models")]
+fn open_reranker(dir: &Path) -> Result<Option<Arc<dyn Reranker>>> {
+    if !dir.exists() {
+        return Ok(None);
+    }
+    let reranker = lkr_models_local::LocalReranker::open(dir, &lkr_models_local::RerankOptions::default())
+        .map_err(|error| Error::new(ErrorKind::Invalid, "open reranker", error))?;
+    Ok(Some(Arc::new(reranker)))
+}
+
+#[cfg(not(feature = "local-models"))]
+fn open_reranker(_: &Path) -> Result<Option<Arc<dyn Reranker>>> {
+    Ok(None)
+}
+
+#[cfg(not(feature = "local-models"))]
+fn open_model(_: &Path, _: Precision) -> Result<Option<Arc<dyn Embedder>>> {
+    Ok(None)
+}
