@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 use ureq::Agent;
 
-use crate::server_binary;
+use crate::{Role, SharedStores, server_binary};
 
 /// The password of the account `admin`.
 pub const ADMIN_PASSWORD: &str = "correct horse battery 9";
@@ -22,9 +22,15 @@ const LOG: &str = "info,actix_server=warn,lkr_server::http=warn";
 /// The longest a server may take to become ready, a task to end, and a process to exit.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
+/// The variable that says on which stores servers work: those in their data folders, or `shared` ones, which are Redis, Qdrant
+/// and an object store for each server.
+const STORES: &str = "LKR_E2E_STORES";
+
 /// A server process in a temporary folder, which is removed on drop.
 #[derive(Debug)]
 pub struct Server {
+    /// The stores that this server alone works on, unless they are in its data folder.
+    stores: Option<SharedStores>,
     folder: TempDir,
     port: u16,
     /// The data folder in `folder`, if the server is given one.
@@ -45,7 +51,21 @@ impl Server {
     /// A running server with these variables in its environment and no other `LKR_` variables.
     #[must_use]
     pub fn start_with(environment: &[(&str, &str)]) -> Self {
-        Self::start_in(Some("data"), environment)
+        let is_shared = std::env::var(STORES).is_ok_and(|stores| stores == "shared");
+        match is_shared && !environment.iter().any(|(key, _)| *key == "LKR_STATE") {
+            true => Self::start_on_own_stores(environment),
+            false => Self::start_in(Some("data"), environment),
+        }
+    }
+
+    fn start_on_own_stores(environment: &[(&str, &str)]) -> Self {
+        let stores = SharedStores::start().expect("redis-server and an S3 server");
+        let mut server = stores.stopped_server(Role::All);
+        server.environment.retain(|(key, _)| key != "LKR_ADMIN_PASSWORD");
+        environment.iter().for_each(|(key, value)| server.set(key, value));
+        server.stores = Some(stores);
+        server.restart();
+        server
     }
 
     /// A stopped server whose data folder is filled by `fill`.
@@ -63,7 +83,7 @@ impl Server {
         server
     }
 
-    fn stopped(data: Option<&'static str>, environment: &[(&str, &str)]) -> Self {
+    pub(crate) fn stopped(data: Option<&'static str>, environment: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         // Every request opens a connection, because those of a killed server are useless.
         let config = Agent::config_builder()
@@ -72,6 +92,7 @@ impl Server {
             .timeout_global(Some(TIMEOUT))
             .build();
         let mut server = Self {
+            stores: None,
             folder,
             port: free_port(),
             data,

@@ -100,10 +100,18 @@ impl SharedStores {
     /// A running server on these stores with more variables.
     #[must_use]
     pub fn server_with(&self, role: Role, more: &[(&str, &str)]) -> Server {
+        let mut server = self.stopped_server(role);
+        more.iter().for_each(|(key, value)| server.set(key, value));
+        server.restart();
+        server
+    }
+
+    /// A server on these stores that was not started.
+    #[must_use]
+    pub fn stopped_server(&self, role: Role) -> Server {
         let environment = self.environment(role);
-        let mut pairs: Vec<(&str, &str)> =
+        let pairs: Vec<(&str, &str)> =
             environment.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        pairs.extend(more);
-        Server::start_with(&pairs)
+        Server::stopped(Some("data"), &pairs)
     }
 }

@@ -8,6 +8,7 @@
 //! - `files` scores the parsers on a folder of files with references.
 //! - `fuzz` runs each fuzz target for a minute; `crash` kills a loaded server many times.
 //! - `histories` records what several processes see of Redis while they are disturbed, and checks it.
+//! - `several PART` tries several processes on Redis, Qdrant and an object store at full size.
 //! - `console` tries the console in a browser: every page in every width, theme and language, or its speed.
 //! - `clients` tries the server with real clients of other projects.
 //! - `breaks` checks that tests catch the mistakes in `tests/breaks`.
@@ -29,6 +30,7 @@ mod imports;
 mod lint;
 mod model;
 mod release;
+mod several;
 mod tools;
 
 use std::{
@@ -47,7 +49,7 @@ use anyhow::{Context, Result, bail, ensure};
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | book | \
                      build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
                      model [FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
-                     histories [SECONDS] | breaks [NAME] | clients [NAME…] | console [pages | speed] | deploy";
+                     histories [SECONDS] | several PART | breaks [NAME] | clients [NAME…] | console [pages | speed] | deploy";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -66,6 +68,7 @@ fn main() -> Result<()> {
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("crash") => crash(&rest),
         Some("histories") => histories(&rest),
+        Some("several") => several::run(rest.first().and_then(|part| part.to_str())),
         Some("clients") => clients::check(&rest),
         Some("console") => console(rest.first().and_then(|what| what.to_str())),
         Some("deploy") => deploy::check(),

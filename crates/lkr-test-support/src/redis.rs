@@ -99,6 +99,12 @@ impl RedisServer {
         self.port
     }
 
+    /// The id of the process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Ends the process as kill -9 does.
     pub fn kill(&mut self) {
         self.process.kill().unwrap();

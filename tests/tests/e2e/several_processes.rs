@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lkr_tests::{ADMIN_PASSWORD, Role, Seed, Server, SharedStores};
+use lkr_tests::{ADMIN_PASSWORD, CommandLine, Role, Seed, Server, SharedStores, printed};
 use serde_json::{Value, json};
 
 fn eventually(what: &str, condition: impl Fn() -> bool) {
@@ -155,4 +155,75 @@ fn service_goes_on_when_redis_returns() {
     let task = other.call("POST", "/documents", Some(&rock(2)), Some(&session));
     assert_eq!(other.wait_for_task(task.data()["task_id"].as_str().unwrap())["status"], "done");
     drop(worker);
+}
+
+/// Redis loses its records while servers run. Nothing is answered from memory then, no server starts on what is left and makes
+/// a new first admin, and what the points and texts say is restored.
+#[test]
+fn emptied_redis_is_refused_until_its_records_are_restored() {
+    let Some(mut stores) = SharedStores::start() else { return };
+    let (api, worker) = (stores.server(Role::Api), stores.server(Role::Worker));
+    let doc_id = {
+        let task = api.submit(&rock(1));
+        let ended = api.wait_for_task(task["task_id"].as_str().unwrap());
+        ended["result"]["doc_id"].as_str().unwrap().to_owned()
+    };
+    let token = api.admin().to_owned();
+    worker.stop();
+    stores.redis.restart_empty();
+
+    let login = json!({"username": "admin", "password": ADMIN_PASSWORD});
+    let answer = |method: &str, path: &str, body: Option<&Value>| {
+        let answer = api.call(method, path, body, Some(&token));
+        (answer.code(), answer.status)
+    };
+    eventually("readiness does not tell of the loss", || {
+        api.try_call("GET", "/readyz", None, None).is_ok_and(|ready| ready.status == 503)
+    });
+    let query = json!({"query": "rock number1"});
+    let document = format!("/documents/{doc_id}");
+    for (method, path, body) in [
+        ("GET", "/documents", None),
+        ("GET", document.as_str(), None),
+        ("GET", "/auth/me", None),
+        ("POST", "/search", Some(&query)),
+        ("POST", "/auth/login", Some(&login)),
+        ("POST", "/documents", Some(&rock(2))),
+        ("DELETE", &document, None),
+    ] {
+        assert_eq!(answer(method, path, body), (1010, 503), "{method} {path}");
+    }
+    // No other process starts on the emptied store.
+    let other = stores.stopped_server(Role::All);
+    let started = other.command().output().unwrap();
+    assert!(!started.status.success(), "{}", printed(&started));
+    assert!(printed(&started).contains("lkr doctor --shared --repair"), "{}", printed(&started));
+
+    api.stop();
+    let lkr = CommandLine::alone();
+    let doctor = |arguments: &[&str]| {
+        let mut command = lkr.command(arguments);
+        command.envs(stores.environment(Role::All)).env("LKR_DATA_DIR", api.data_dir()).output().unwrap()
+    };
+    let repaired = doctor(&["doctor", "--shared", "--repair"]);
+    assert!(repaired.status.success(), "{}", printed(&repaired));
+    api.restart();
+    let refused = api.post("/auth/login", &login);
+    assert_eq!(refused.status, 401, "a first admin was made again: {refused:?}");
+    // Who may read what was lost with the records, so nobody reads it before an admin says so.
+    assert_eq!(api.search(&query)["results"], json!([]));
+    api.stop();
+    let reset = api.command().arg("reset-admin").output().unwrap();
+    assert!(reset.status.success(), "{}", printed(&reset));
+    let password = std::fs::read_to_string(api.data_dir().join("initial-admin-password")).unwrap();
+    let password = password.trim();
+    api.restart();
+    let login = api.post("/auth/login", &json!({"username": "admin", "password": password}));
+    let token = login.data()["access_token"].as_str().unwrap().to_owned();
+    let change = json!({"current_password": password, "new_password": ADMIN_PASSWORD});
+    assert_eq!(api.call("POST", "/auth/password", Some(&change), Some(&token)).status, 200);
+    let login = api.post("/auth/login", &json!({"username": "admin", "password": ADMIN_PASSWORD}));
+    let token = login.data()["access_token"].as_str().unwrap().to_owned();
+    let found = api.call("POST", "/search", Some(&query), Some(&token));
+    assert_eq!(found.data()["results"][0]["doc_id"], doc_id.as_str(), "{found:?}");
 }
