@@ -70,6 +70,18 @@ impl SharedStores {
         }
     }
 
+    /// Runs `work` while Qdrant does not answer; `false` if it is a server that this process has not started, which goes on.
+    ///
+    /// # Panics
+    /// If Qdrant cannot be started again.
+    pub fn without_qdrant(&mut self, work: impl FnOnce()) -> bool {
+        let Some(qdrant) = self.qdrant.take() else { return false };
+        let (data, address) = qdrant.stop_blocking();
+        work();
+        self.qdrant = Some(Loopback::start_blocking_with(data, address));
+        true
+    }
+
     /// The configuration of a server on these stores.
     #[must_use]
     pub fn environment(&self, role: Role) -> Vec<(String, String)> {

@@ -134,11 +134,25 @@ impl Loopback {
     /// If the server does not start.
     #[must_use]
     pub fn start_blocking() -> Self {
-        let starting = std::thread::spawn(|| {
-            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(Self::start())
-        });
-        starting.join().unwrap()
+        block_on(Self::start())
+    }
+
+    /// [`stop`](Self::stop) for callers without a runtime.
+    ///
+    /// # Panics
+    /// If the system has no thread for it.
+    #[must_use]
+    pub fn stop_blocking(self) -> (Data, SocketAddr) {
+        block_on(self.stop())
+    }
+
+    /// [`start_with`](Self::start_with) for callers without a runtime.
+    ///
+    /// # Panics
+    /// If the address is taken.
+    #[must_use]
+    pub fn start_blocking_with(data: Data, address: SocketAddr) -> Self {
+        block_on(Self::start_with(data, address))
     }
 
     /// Its address.
@@ -154,6 +168,15 @@ impl Loopback {
         while TcpStream::connect(address).await.is_ok() {}
         (data, address)
     }
+}
+
+/// Runs a future in a runtime of its own.
+fn block_on<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
+    let running = std::thread::spawn(|| {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(future)
+    });
+    running.join().unwrap()
 }
 
 impl Drop for Loopback {

@@ -227,3 +227,51 @@ fn emptied_redis_is_refused_until_its_records_are_restored() {
     let found = api.call("POST", "/search", Some(&query), Some(&token));
     assert_eq!(found.data()["results"][0]["doc_id"], doc_id.as_str(), "{found:?}");
 }
+
+/// Qdrant and then the object store are away for a while. What needs them says so at once, everything else goes on, and what was
+/// accepted meanwhile is ingested afterwards.
+#[test]
+fn only_what_needs_a_store_fails_while_it_is_away() {
+    let Some(mut stores) = SharedStores::start() else { return };
+    let server = stores.server(Role::All);
+    let doc_id = server.add(&rock(1));
+    let token = server.admin().to_owned();
+    let text = format!("/documents/{doc_id}/text");
+    let call = |method: &str, path: &str, body: Option<&Value>| server.call(method, path, body, Some(&token));
+    let found = |query: &str| call("POST", "/search", Some(&json!({"query": query})));
+
+    let mut accepted = None;
+    let was_away = stores.without_qdrant(|| {
+        eventually("searches do not fail", || found("rock away").code() == 2000);
+        let begun = Instant::now();
+        let failed = found("rock number1 away");
+        assert_eq!((failed.code(), failed.status), (2000, 500), "{failed:?}");
+        assert!(begun.elapsed() < Duration::from_secs(1), "the error came after {:?}", begun.elapsed());
+        assert_eq!(server.try_call("GET", "/readyz", None, None).unwrap().status, 503);
+        assert_eq!(call("GET", "/documents", None).status, 200);
+        assert_eq!(call("GET", &text, None).status, 200);
+        let task = call("POST", "/documents", Some(&rock(2)));
+        assert_eq!(task.status, 202, "{task:?}");
+        let task_id = task.data()["task_id"].as_str().unwrap().to_owned();
+        thread::sleep(Duration::from_secs(2));
+        let waiting = server.task(&task_id);
+        assert!(["pending", "running"].contains(&waiting["status"].as_str().unwrap()), "{waiting}");
+        accepted = Some(task_id);
+    });
+    if was_away {
+        assert_eq!(server.wait_for_task(&accepted.unwrap())["status"], "done");
+        assert_eq!(found("rock number2").data()["results"][0]["source"], "quarry:2");
+    }
+
+    stores.s3.pause();
+    assert_eq!(found("rock number1 again").data()["results"][0]["doc_id"], doc_id.as_str());
+    assert_eq!(call("GET", "/documents", None).status, 200);
+    for (method, path, body) in [("GET", text.as_str(), None), ("POST", "/documents", Some(&rock(3)))] {
+        let refused = call(method, path, body);
+        assert_eq!((refused.code(), refused.status), (1010, 503), "{method} {path}: {refused:?}");
+    }
+    stores.s3.resume();
+    eventually("texts do not come back", || call("GET", &text, None).status == 200);
+    let doc_id = server.add(&rock(3));
+    assert_eq!(found("rock number3").data()["results"][0]["doc_id"], doc_id.as_str());
+}
