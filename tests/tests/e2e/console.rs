@@ -87,6 +87,11 @@ fn pages_of_each_kind_are_whole_and_accessible() {
 }
 
 #[test]
+fn refused_files_are_named_after_a_reload() {
+    run_in_browser("adding", &server(&[ADMIN]), |_| {});
+}
+
+#[test]
 fn hostile_texts_stay_texts_in_the_console() {
     run_in_browser("hostile", &server(&[ADMIN]), |_| {});
 }

@@ -167,3 +167,9 @@ export async function checkWidth(page, name) {
 export async function settled(page) {
   await page.waitForFunction(() => document.querySelector("h1") !== null && document.querySelector(".loading") === null);
 }
+
+/** Writes a screenshot into the folder of LKR_CONSOLE_SHOTS, if it names one. */
+export async function shoot(page, name) {
+  const folder = process.env.LKR_CONSOLE_SHOTS;
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png` });
+}

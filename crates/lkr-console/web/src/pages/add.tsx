@@ -11,11 +11,13 @@ import { isAdmin } from "../session";
 import { useResource } from "../use_resource";
 import { Button, Checkbox, FormButtons, Select, TextArea, TextField, submitting } from "../ui/controls";
 import { Badge, Progress, type BadgeKind } from "../ui/data";
+import { DropZone, acceptedFiles } from "../ui/drop_zone";
 import { ErrorMessage, Notice, errorText } from "../ui/feedback";
 import { Icon } from "../ui/icon";
 import { Page, Section } from "../ui/page";
 import { chosenFiles, droppedFiles } from "./add/dropped";
-import { added, again, clearEnded, enqueue, progress, timeLeft, type Added, type Content, type Target } from "./add/queue";
+import { added, again, clearEnded, dismiss, enqueue, progress, timeLeft, type Added, type Content, type Target } from "./add/queue";
+import { RefusedList } from "./add/refused_list";
 import { TaskProgress } from "./task_progress";
 
 export function AddPage() {
@@ -38,6 +40,7 @@ export function AddPage() {
       <Drop onFiles={(files) => enqueue(files, target)} />
       <Paste onText={(content) => enqueue([content], target)} />
       <Queue />
+      <RefusedList />
     </Page>
   );
 }
@@ -57,7 +60,6 @@ async function loadWritable(signal: AbortSignal) {
 }
 
 function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
-  const [isOver, setOver] = useState(false);
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
   const take = (input: HTMLInputElement) => {
@@ -65,21 +67,7 @@ function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
     input.value = "";
   };
   return (
-    <div
-      class={isOver ? "drop over" : "drop"}
-      onDragOver={(event) => {
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={(event) => {
-        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(false);
-      }}
-      onDrop={(event) => {
-        event.preventDefault();
-        setOver(false);
-        if (event.dataTransfer) void droppedFiles(event.dataTransfer).then(onFiles);
-      }}
-    >
+    <DropZone onDrop={(transfer) => void droppedFiles(transfer).then(onFiles)}>
       <Icon name="upload" size={28} />
       <p>{t("add.drop")}</p>
       <div class="row">
@@ -95,7 +83,7 @@ function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
         multiple
         hidden
         aria-label={t("add.choose_files")}
-        accept={options.upload_extensions.map((extension) => `.${extension}`).join(",")}
+        accept={acceptedFiles()}
         onChange={(event) => take(event.currentTarget)}
       />
       <input
@@ -107,7 +95,7 @@ function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
         {...{ webkitdirectory: true }}
         onChange={(event) => take(event.currentTarget)}
       />
-    </div>
+    </DropZone>
   );
 }
 
@@ -221,6 +209,9 @@ function QueueItem({ item }: { item: Added }) {
       <div class="queue-actions">
         {item.state === "failed" && <Button variant="quiet" icon="retry" onClick={() => void again(item)}>{t("common.retry")}</Button>}
         {item.state === "duplicate" && <Button variant="quiet" onClick={() => void again(item, true)}>{t("add.anyway")}</Button>}
+        {(item.state === "failed" || item.state === "skipped") && (
+          <Button variant="quiet" onClick={() => dismiss(item.id)}>{t("add.dismiss")}</Button>
+        )}
         {item.taskId && <a href={taskHref(item.taskId)}>{t("add.task")}</a>}
       </div>
     </li>

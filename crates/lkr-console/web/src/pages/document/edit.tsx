@@ -4,11 +4,11 @@ import { get, patch, urlOf } from "../../api/client";
 import { sendFile } from "../../api/upload";
 import type { Document } from "../../api/types";
 import { t } from "../../i18n";
-import { options } from "../../options";
 import { useAction, useResource } from "../../use_resource";
 import { Button, Cancel, FormButtons, Select, TextArea, TextField, submitting } from "../../ui/controls";
 import { Progress } from "../../ui/data";
 import { Dialog } from "../../ui/dialog";
+import { DropZone, acceptedFiles } from "../../ui/drop_zone";
 import { ErrorMessage } from "../../ui/feedback";
 
 /** Metadata that the server writes itself. */
@@ -116,7 +116,6 @@ interface ReplaceProps {
 export function ReplaceDialog({ docId, title, source, onDone, onClose }: ReplaceProps) {
   const [file, setFile] = useState<File>();
   const [sent, setSent] = useState(0);
-  const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const action = useAction(async () => {
     if (file === undefined) return;
@@ -137,19 +136,7 @@ export function ReplaceDialog({ docId, title, source, onDone, onClose }: Replace
     <Dialog title={t("document.replace")} onClose={onClose}>
       <div class="stack">
         <p>{t("document.replace_text")}</p>
-        <div
-          class={isOver ? "drop over" : "drop"}
-          onDragOver={(event) => {
-            event.preventDefault();
-            setOver(true);
-          }}
-          onDragLeave={() => setOver(false)}
-          onDrop={(event) => {
-            event.preventDefault();
-            setOver(false);
-            setFile(event.dataTransfer?.files[0]);
-          }}
-        >
+        <DropZone onDrop={(transfer) => setFile(transfer.files[0])}>
           <p>{file ? <bdi>{file.name}</bdi> : t("document.replace_drop")}</p>
           <Button onClick={() => input.current?.click()}>{t("document.replace_choose")}</Button>
           <input
@@ -157,10 +144,10 @@ export function ReplaceDialog({ docId, title, source, onDone, onClose }: Replace
             type="file"
             hidden
             aria-label={t("document.replace_choose")}
-            accept={options.upload_extensions.map((extension) => `.${extension}`).join(",")}
+            accept={acceptedFiles()}
             onChange={(event) => setFile(event.currentTarget.files?.[0])}
           />
-        </div>
+        </DropZone>
         {action.isBusy && <Progress label={t("add.state.sending")} done={Math.round(sent * 100)} total={100} />}
         <ErrorMessage error={action.error} />
         <FormButtons>
