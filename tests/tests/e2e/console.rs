@@ -92,6 +92,11 @@ fn refused_files_are_named_after_a_reload() {
 }
 
 #[test]
+fn unsaved_changes_are_asked_about_before_they_are_lost() {
+    run_in_browser("leaving", &server(&[ADMIN]), |_| {});
+}
+
+#[test]
 fn hostile_texts_stay_texts_in_the_console() {
     run_in_browser("hostile", &server(&[ADMIN]), |_| {});
 }

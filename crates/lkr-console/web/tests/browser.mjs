@@ -38,7 +38,7 @@ export async function visit(t, { width = WIDTHS.desktop, theme = "light", langua
     { name: "lkr_language", value: language, url: BASE },
   ]);
   // Other tests may share the machine.
-  context.setDefaultTimeout(90_000);
+  context.setDefaultTimeout(Number(process.env.LKR_CONSOLE_TIMEOUT_MS ?? 90_000));
   const page = await context.newPage();
   const faults = [];
   page.on("pageerror", (error) => faults.push(`uncaught: ${error.message}`));

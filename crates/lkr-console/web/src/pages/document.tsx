@@ -153,7 +153,6 @@ function Actions({ detail, onChanged, onReplaced }: ActionsProps) {
           document={l1}
           onClose={close}
           onDone={() => {
-            close();
             onChanged();
             say(t("document.saved"));
           }}
