@@ -15,6 +15,7 @@ import { Confirm } from "../ui/dialog";
 import { ErrorMessage, Loading, Notice, say } from "../ui/feedback";
 import { Icon } from "../ui/icon";
 import { Page } from "../ui/page";
+import { SpaceTitle } from "../ui/space";
 import { useResource } from "../use_resource";
 import { EditDialog, ReplaceDialog } from "./document/edit";
 import { Outline } from "./document/outline";
@@ -218,7 +219,7 @@ function Details({ detail }: { detail: DocumentDetail }) {
       )}
       <h2>{t("document.details")}</h2>
       <Facts>
-        <Fact name={t("document.space")}><a href={spaceHref(l1.space)}><bdi>{l1.space}</bdi></a></Fact>
+        <Fact name={t("document.space")}><a href={spaceHref(l1.space)}><SpaceTitle name={l1.space} /></a></Fact>
         <Fact name={t("document.category")}>{l1.category ? <bdi>{l1.category}</bdi> : t("category.none")}</Fact>
         <Fact name={t("document.source")}><bdi>{l1.source}</bdi></Fact>
         {l1.language && <Fact name={t("document.language")}>{l1.language}</Fact>}

@@ -5,6 +5,7 @@ import { get } from "../api/client";
 import { useTaskEvents } from "../api/task_events";
 import type { Document } from "../api/types";
 import { number, t } from "../i18n";
+import { knownCategories, knownSpaces, useShared } from "../known";
 import { addHref, documentHref } from "../routes";
 import { user } from "../session";
 import { Select, TextField } from "../ui/controls";
@@ -13,7 +14,7 @@ import { Empty, ErrorMessage, Loading } from "../ui/feedback";
 import { Icon } from "../ui/icon";
 import { Page } from "../ui/page";
 import { Pager, usePages } from "../ui/pager";
-import { useResource } from "../use_resource";
+import { SpaceTitle, spaceChoices } from "../ui/space";
 
 const PAGE_SIZE = 50;
 const TYPING_MS = 200;
@@ -81,8 +82,8 @@ function useFresh(reload: () => void): void {
 }
 
 function FilterRow({ filter, onChange }: { filter: Filter; onChange: (change: Partial<Filter>) => void }) {
-  const spaces = useResource(async (signal) => (await get("/api/v1/spaces", { query: { limit: 100 }, signal })).items, []);
-  const categories = useResource(async (signal) => (await get("/api/v1/knowledge/categories", { signal })).categories, []);
+  const spaces = useShared(knownSpaces);
+  const categories = useShared(knownCategories);
   const all = { value: "", label: t("common.all") };
   return (
     <div class="fields">
@@ -90,7 +91,7 @@ function FilterRow({ filter, onChange }: { filter: Filter; onChange: (change: Pa
       <Select
         label={t("document.space")}
         value={filter.space}
-        choices={[all, ...(spaces.data ?? []).map(({ space, title }) => ({ value: space, label: title || space }))]}
+        choices={[all, ...spaceChoices(spaces.data ?? [])]}
         onChange={(space) => onChange({ space })}
       />
       <Select
@@ -159,7 +160,7 @@ function DocumentTable({ documents, hasFilter, space, isLoading }: TableProps) {
                 <a href={documentHref(document.doc_id)} dir="auto">{document.title || document.source || document.doc_id}</a>
                 <small class="below"><bdi>{document.source}</bdi></small>
               </th>
-              <td data-label={t("document.space")}><bdi>{document.space}</bdi></td>
+              <td data-label={t("document.space")}><SpaceTitle name={document.space} /></td>
               <td data-label={t("document.category")}>{document.category && <Badge><bdi>{document.category}</bdi></Badge>}</td>
               <td data-label={t("layer.chunks")} class="number">{number(document.chunk_count)}</td>
               <td data-label={t("common.updated")}><Time at={document.updated_at} /></td>

@@ -1,16 +1,18 @@
 // Changing a document: its properties, its content, or its end.
 import { useRef, useState } from "preact/hooks";
-import { get, patch, urlOf } from "../../api/client";
+import { patch, urlOf } from "../../api/client";
 import { sendFile } from "../../api/upload";
 import type { Document } from "../../api/types";
 import { t } from "../../i18n";
-import { useAction, useResource } from "../../use_resource";
+import { knownCategories, knownSpaces, useShared } from "../../known";
+import { useAction } from "../../use_resource";
 import { Button, Cancel, FormButtons, Select, TextArea, TextField } from "../../ui/controls";
 import { Progress } from "../../ui/data";
 import { Dialog } from "../../ui/dialog";
 import { DropZone, acceptedFiles } from "../../ui/drop_zone";
 import { ErrorMessage } from "../../ui/feedback";
 import { FormDialog } from "../../ui/form_dialog";
+import { spaceChoices } from "../../ui/space";
 
 /** Metadata that the server writes itself. */
 const RESERVED = ["raw_file_path", "original_filename", "original_size_bytes"];
@@ -29,8 +31,8 @@ export function EditDialog({ document, onDone, onClose }: EditProps) {
   const [space, setSpace] = useState(document.space);
   const [metadata, setMetadata] = useState(own.map(([key, value]) => `${key}=${value}`).join("\n"));
   const [fault, setFault] = useState<string>();
-  const spaces = useResource(async (signal) => (await get("/api/v1/spaces", { query: { limit: 100 }, signal })).items, []);
-  const categories = useResource(async (signal) => (await get("/api/v1/knowledge/categories", { signal })).categories, []);
+  const spaces = useShared(knownSpaces);
+  const categories = useShared(knownCategories);
   const parsed = parseMetadata(metadata);
   const changed = {
     ...(title !== document.title && { title }),
@@ -63,7 +65,7 @@ export function EditDialog({ document, onDone, onClose }: EditProps) {
       <Select
         label={t("document.space")}
         value={space}
-        choices={(spaces.data ?? [{ space, title: "" }]).map(({ space, title }) => ({ value: space, label: title || space }))}
+        choices={spaceChoices(spaces.data ?? [{ space, title: "" }])}
         onChange={setSpace}
       />
       <TextArea

@@ -1,8 +1,6 @@
 // What a search is narrowed to.
-import { get } from "../../api/client";
-import type { Category, Space } from "../../api/types";
 import { t } from "../../i18n";
-import { useResource } from "../../use_resource";
+import { knownCategories, knownSpaces, useShared } from "../../known";
 import { Button, Checkbox, Select, TextArea, TextField } from "../../ui/controls";
 import { EMPTY, filterCount, type SearchState } from "./state";
 
@@ -12,8 +10,8 @@ interface FiltersProps {
 }
 
 export function Filters({ state, onChange }: FiltersProps) {
-  const spaces = useResource(loadSpaces, []);
-  const categories = useResource(loadCategories, []);
+  const spaces = useShared(knownSpaces);
+  const categories = useShared(knownCategories);
   const category = [{ value: "", label: t("common.all") }, ...(categories.data ?? []).map(({ name }) => ({ value: name, label: name }))];
   const hasFilters = filterCount(state) > 0 || state.isGrouped || state.isFlat;
   return (
@@ -54,12 +52,4 @@ export function Filters({ state, onChange }: FiltersProps) {
       </div>
     </div>
   );
-}
-
-async function loadSpaces(signal: AbortSignal): Promise<Space[]> {
-  return (await get("/api/v1/spaces", { query: { limit: 100 }, signal })).items;
-}
-
-async function loadCategories(signal: AbortSignal): Promise<Category[]> {
-  return (await get("/api/v1/knowledge/categories", { signal })).categories;
 }
