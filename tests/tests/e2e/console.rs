@@ -97,6 +97,11 @@ fn unsaved_changes_are_asked_about_before_they_are_lost() {
 }
 
 #[test]
+fn many_documents_are_deleted_after_a_question() {
+    run_in_browser("documents", &server(&[ADMIN]), |_| {});
+}
+
+#[test]
 fn hostile_texts_stay_texts_in_the_console() {
     run_in_browser("hostile", &server(&[ADMIN]), |_| {});
 }
