@@ -102,6 +102,11 @@ fn many_documents_are_deleted_after_a_question() {
 }
 
 #[test]
+fn conditions_narrow_a_search_and_stay_in_its_address() {
+    run_in_browser("search", &server(&[ADMIN]), |_| {});
+}
+
+#[test]
 fn hostile_texts_stay_texts_in_the_console() {
     run_in_browser("hostile", &server(&[ADMIN]), |_| {});
 }

@@ -1,7 +1,8 @@
 // What a search is narrowed to.
 import { t } from "../../i18n";
 import { knownCategories, knownSpaces, useShared } from "../../known";
-import { Button, Checkbox, Select, TextArea, TextField } from "../../ui/controls";
+import { Button, Checkbox, Select, TextField } from "../../ui/controls";
+import { ConditionRows } from "./condition_rows";
 import { EMPTY, filterCount, type SearchState } from "./state";
 
 interface FiltersProps {
@@ -13,7 +14,7 @@ export function Filters({ state, onChange }: FiltersProps) {
   const spaces = useShared(knownSpaces);
   const categories = useShared(knownCategories);
   const category = [{ value: "", label: t("common.all") }, ...(categories.data ?? []).map(({ name }) => ({ value: name, label: name }))];
-  const hasFilters = filterCount(state) > 0 || state.isGrouped || state.isFlat;
+  const hasFilters = filterCount(state) > 0 || state.conditions.length > 0 || state.isGrouped || state.isFlat;
   return (
     <div class="filters card" id="filters">
       <div class="fields">
@@ -22,8 +23,8 @@ export function Filters({ state, onChange }: FiltersProps) {
         <TextField label={t("search.filter.language")} placeholder={t("search.filter.language_hint")} value={state.language} maxLength={8} onInput={(language) => onChange({ language })} />
         <TextField label={t("search.filter.from")} type="date" value={state.from} onInput={(from) => onChange({ from })} />
         <TextField label={t("search.filter.to")} type="date" value={state.to} onInput={(to) => onChange({ to })} />
-        <TextArea label={t("search.filter.metadata")} rows={2} placeholder={t("search.filter.metadata_hint")} value={state.metadata} onInput={(metadata) => onChange({ metadata })} />
       </div>
+      <ConditionRows conditions={state.conditions} onChange={(conditions) => onChange({ conditions })} />
       {(spaces.data?.length ?? 0) > 1 && (
         <fieldset>
           <legend>{t("search.filter.spaces")}</legend>
