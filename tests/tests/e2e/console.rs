@@ -107,6 +107,11 @@ fn conditions_narrow_a_search_and_stay_in_its_address() {
 }
 
 #[test]
+fn documents_are_read_with_their_format_and_marked_exactly() {
+    run_in_browser("reading", &server(&[ADMIN]), |_| {});
+}
+
+#[test]
 fn hostile_texts_stay_texts_in_the_console() {
     run_in_browser("hostile", &server(&[ADMIN]), |_| {});
 }

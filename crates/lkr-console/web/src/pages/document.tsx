@@ -40,8 +40,9 @@ export function DocumentPage() {
   if (!detail.data) return <Page title={t("nav.documents")} width="full"><Loading rows={12} /></Page>;
   const target = parseRange(query["at"]);
   const page = Number(query["page"] ?? "") || firstPage(detail.data, target);
-  const hasPages = detail.data.page_images === true;
-  const view = hasPages && query["view"] !== "text" ? "page" : "text";
+  const views = viewsOf(detail.data);
+  const view = views.find((view) => view === query["view"]) ?? views[0] ?? "text";
+  const hasTabs = views.length > 1;
   const go = (change: Record<string, string>) => {
     const search = new URLSearchParams({ ...query, ...change }).toString();
     route(`${documentHref(id)}?${search}`, true);
@@ -56,8 +57,8 @@ export function DocumentPage() {
           <Details detail={detail.data} />
         </div>
         <div class="document-content">
-          {hasPages && <Tabs view={view} onSelect={(view) => go({ view })} />}
-          <div {...(hasPages && { id: "view", role: "tabpanel", "aria-labelledby": `tab-${view}` })}>
+          {hasTabs && <Tabs views={views} view={view} onSelect={(view) => go({ view })} />}
+          <div {...(hasTabs && { id: "view", role: "tabpanel", "aria-labelledby": `tab-${view}` })}>
             {view === "page" ? (
               <PageView
                 docId={id}
@@ -69,7 +70,7 @@ export function DocumentPage() {
                 onPage={(page) => go({ page: String(page) })}
               />
             ) : (
-              <ExtractedText detail={detail.data} target={target} />
+              <ExtractedText detail={detail.data} target={target} isFormatted={view === "formatted"} />
             )}
           </div>
         </div>
@@ -78,20 +79,35 @@ export function DocumentPage() {
   );
 }
 
-type View = "page" | "text";
+type View = "page" | "formatted" | "text";
+
+/** The views of a document, the first of which is shown if none is asked for. */
+function viewsOf({ page_images, file, l1 }: DocumentDetail): View[] {
+  if (page_images) return ["page", "text"];
+  const isMarkdown = file?.content_type.startsWith("text/markdown") && l1.char_count <= MOST_FORMATTED;
+  return isMarkdown ? ["formatted", "text"] : ["text"];
+}
+
+/** The longest text that is shown with its format, in characters: to parse more would hold the page up. */
+const MOST_FORMATTED = 200_000;
+
+interface TabsProps {
+  views: readonly View[];
+  view: View;
+  onSelect: (view: View) => void;
+}
 
 /** The views of a document. The arrow keys choose, as in every list of tabs. */
-function Tabs({ view, onSelect }: { view: View; onSelect: (view: View) => void }) {
-  const names: Record<View, string> = { page: t("document.page"), text: t("document.text") };
+function Tabs({ views, view, onSelect }: TabsProps) {
   const turn = (event: KeyboardEvent) => {
-    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    const other = view === "page" ? "text" : "page";
+    const other = views.find((each) => each !== view);
+    if (other === undefined || (event.key !== "ArrowLeft" && event.key !== "ArrowRight")) return;
     onSelect(other);
     document.getElementById(`tab-${other}`)?.focus();
   };
   return (
     <div class="tabs" role="tablist" aria-label={t("document.view")} onKeyDown={turn}>
-      {(["page", "text"] as const).map((each) => (
+      {views.map((each) => (
         <button
           key={each}
           id={`tab-${each}`}
@@ -102,23 +118,34 @@ function Tabs({ view, onSelect }: { view: View; onSelect: (view: View) => void }
           tabIndex={each === view ? 0 : -1}
           onClick={() => onSelect(each)}
         >
-          {names[each]}
+          {t(`document.${each}`)}
         </button>
       ))}
     </div>
   );
 }
 
-function ExtractedText({ detail, target }: { detail: DocumentDetail; target: Range | undefined }) {
+interface TextProps {
+  detail: DocumentDetail;
+  target: Range | undefined;
+  /** Whether headings, lists and tables are shown as such. */
+  isFormatted: boolean;
+}
+
+function ExtractedText({ detail, target, isFormatted }: TextProps) {
   const { doc_id, content_sha256 } = detail.l1;
   const text = useResource(
     (signal) => get("/api/v1/documents/{doc_id}/text", { path: { doc_id }, signal }),
     [doc_id, content_sha256],
   );
+  // The parser of Markdown is loaded where it is needed.
+  const markdown = useResource(async () => (isFormatted ? import("./document/markdown_view") : undefined), [isFormatted]);
   const starts = useMemo(() => [...detail.l2, ...detail.l3].map(({ char_start }) => char_start), [detail]);
   if (text.error) return <ErrorMessage error={text.error} onRetry={text.reload} />;
-  if (!text.data) return <Loading rows={16} />;
-  return <TextView text={text.data.text} starts={starts} target={target} />;
+  if (!text.data || (isFormatted && !markdown.data && !markdown.error)) return <Loading rows={16} />;
+  const plain = <TextView text={text.data.text} starts={starts} target={target} />;
+  if (!isFormatted || !markdown.data) return plain;
+  return <markdown.data.MarkdownView text={text.data.text} plain={plain} target={target} />;
 }
 
 interface ActionsProps {

@@ -109,6 +109,8 @@ export const documents = {
   "document.details": "Details",
   "document.text": "Text",
   "document.page": "Page",
+  "document.formatted": "Formatted",
+  "document.table": "Table",
   "document.view": "View",
   "document.original": "Download the original",
   "document.original_missing": "The original cannot be read now.",

@@ -111,6 +111,8 @@ export const documents: Record<keyof typeof english, string> = {
   "document.details": "详情",
   "document.text": "文本",
   "document.page": "页面",
+  "document.formatted": "排版",
+  "document.table": "表格",
   "document.view": "视图",
   "document.original": "下载原件",
   "document.original_missing": "目前无法读取原件。",
