@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ADMIN, BASE, WIDTHS, checkAccessibility, checkWidth, settled, shoot, signIn, visit } from "./browser.mjs";
+import { pdf } from "./pdf.mjs";
 
 const BROKEN = { name: "broken.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\nnothing follows") };
-const WHOLE = { name: "broken.pdf", mimeType: "application/pdf", buffer: Buffer.from(pdf("The lighthouse is red.")) };
+const WHOLE = { name: "broken.pdf", mimeType: "application/pdf", buffer: Buffer.from(pdf([["The lighthouse is red."]])) };
 
 test("a refused file is named with its reason after a reload, and can be sent again or dismissed", async (t) => {
   const page = await visit(t, { statuses: [400] });
@@ -67,26 +68,4 @@ test("nothing of refused files stays after signing out", async (t) => {
 
 async function choose(page, files) {
   await page.locator(".drop input[type=file]").first().setInputFiles(files);
-}
-
-/** A PDF file of a page with a line. */
-function pdf(line) {
-  const stream = `BT /F1 24 Tf 72 700 Td (${line}) Tj ET`;
-  const objects = [
-    "<</Type/Catalog/Pages 2 0 R>>",
-    "<</Type/Pages/Kids[3 0 R]/Count 1>>",
-    "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
-    `<</Length ${stream.length}>>\nstream\n${stream}\nendstream`,
-    "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-  ];
-  let text = "%PDF-1.4\n";
-  const places = objects.map((object, at) => {
-    const place = text.length;
-    text += `${at + 1} 0 obj\n${object}\nendobj\n`;
-    return place;
-  });
-  const start = text.length;
-  text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n`;
-  for (const place of places) text += `${String(place).padStart(10, "0")} 00000 n \n`;
-  return `${text}trailer\n<</Size ${objects.length + 1}/Root 1 0 R>>\nstartxref\n${start}\n%%EOF\n`;
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { BASE, WIDTHS, api, checkAccessibility, checkWidth, ended, settled, shoot, upload, visit } from "./browser.mjs";
+import { pdf } from "./pdf.mjs";
 
 const GUIDE = `---
 author: The harbour master
@@ -115,4 +116,57 @@ test("a passage is marked exactly, through emphasis, lists, tables and code", as
   await page.locator("#passage").waitFor();
   await checkAccessibility(page, "a passage in Markdown");
   await shoot(page, "markdown-phone");
+});
+
+test("a passage that goes on over the end of a page is shown on each, at each zoom", { skip: !process.env.LKR_CONSOLE_PAGES }, async (t) => {
+  const lines = (page) => Array.from({ length: 8 }, (_, n) => `Observation ${page}.${n} of the spring tide at the northern breakwater.`);
+  const task = await ended((await upload("observations.pdf", pdf([lines(1), lines(2), lines(3)]))).task_id);
+  assert.equal(task.status, "done", JSON.stringify(task.error));
+  const { text } = await api("GET", `/documents/${task.doc_id}/text`);
+  const [start, end] = [text.indexOf("Observation 2.6"), text.indexOf("Observation 3.2")];
+  const page = await visit(t);
+  await page.goto(`${BASE}/documents/${task.doc_id}?at=${start}-${end}&page=2`);
+  await page.getByText("The passage is on pages 2–3.").waitFor();
+  await page.locator(".page-box").first().waitFor();
+  await checkAccessibility(page, "a passage on two pages");
+  await shoot(page, "passage-pages");
+  const image = page.locator(".page-image img");
+  await page.getByRole("button", { name: "Go on to page 3" }).click();
+  await page.getByAltText("Page 3 of observations").waitFor();
+  await page.locator(".page-box").first().waitFor();
+  assert.match(page.url(), /page=3/);
+  await page.getByRole("button", { name: "Back to page 2" }).click();
+  await page.getByAltText("Page 2 of observations").waitFor();
+
+  await page.locator(".page-box").first().waitFor();
+  const width = async () => Math.round((await page.locator(".page-image").boundingBox()).width);
+  const fit = await width();
+  const zoom = page.getByLabel("Zoom");
+  await zoom.selectOption("100 %");
+  await page.waitForFunction(() => document.querySelector(".page-image").getBoundingClientRect().width === (612 * 96) / 72);
+  // 816 pixels fit beside the outline at this width of the window, 1224 do not.
+  assert.ok(fit > 816 && fit < 1224, `${fit}`);
+  await page.getByRole("region", { name: "Page 2" }).focus();
+  await page.keyboard.press("+");
+  assert.equal(await zoom.inputValue(), "fit");
+  await page.keyboard.press("+");
+  assert.equal(await zoom.inputValue(), "150");
+  await page.waitForFunction(() => document.querySelector(".page-image").getBoundingClientRect().width === (612 * 144) / 72);
+  await page.waitForFunction(() => document.querySelector(".page-image img")?.naturalWidth > 0);
+  await page.locator(".page-box").first().waitFor();
+  const [box, frame] = [await page.locator(".page-box").first().boundingBox(), await image.boundingBox()];
+  assert.ok(box.x >= frame.x && box.x + box.width <= frame.x + frame.width, "the mark grows with the page");
+  await checkWidth(page, "a page that is larger than the window");
+  await shoot(page, "zoom");
+  await page.keyboard.press("-");
+  await page.keyboard.press("-");
+  assert.equal(await zoom.inputValue(), "100");
+
+  const phone = await visit(t, { width: WIDTHS.phone, theme: "dark", language: "zh" });
+  await phone.goto(`${BASE}/documents/${task.doc_id}?at=${start}-${end}&page=1`);
+  await phone.getByText("该段落位于第 2–3 页。").waitFor();
+  await phone.getByRole("button", { name: "返回第 2 页" }).click();
+  await phone.locator(".page-box").first().waitFor();
+  await checkWidth(phone, "a passage on two pages");
+  await shoot(phone, "passage-pages-phone");
 });

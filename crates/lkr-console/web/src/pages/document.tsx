@@ -3,7 +3,7 @@ import { useLocation, useRoute } from "preact-iso/router";
 import { useMemo, useState } from "preact/hooks";
 import { del, get } from "../api/client";
 import { useTaskEvents } from "../api/task_events";
-import type { Document, DocumentDetail } from "../api/types";
+import type { Document, DocumentDetail, Node } from "../api/types";
 import { number, t } from "../i18n";
 import { bytes } from "../i18n/format";
 import { documentHref, spaceHref, taskHref } from "../routes";
@@ -66,6 +66,7 @@ export function DocumentPage() {
                 page={page}
                 pages={detail.data.pages ?? null}
                 target={target}
+                targetPages={target && pagesOfRange(detail.data, target)}
                 version={detail.data.l1.updated_at}
                 onPage={(page) => go({ page: String(page) })}
               />
@@ -271,6 +272,15 @@ function firstPage({ l2, l3 }: DocumentDetail, target: Range | undefined): numbe
   if (target === undefined) return 1;
   const holder = [...l3, ...l2].find(({ char_start, char_end }) => target.start >= char_start && target.start < char_end);
   return holder?.page_start ?? 1;
+}
+
+/** The pages of the smallest parts that hold a range, with the last one; nothing if they are not known. */
+function pagesOfRange({ l2, l3 }: DocumentDetail, target: Range): Range | undefined {
+  const overlaps = ({ char_start, char_end }: Node) => char_start < target.end && char_end > target.start;
+  const inside = l3.filter(overlaps);
+  const holders = inside.length > 0 ? inside : l2.filter(overlaps);
+  const pages = holders.flatMap(({ page_start, page_end }) => [page_start ?? [], page_end ?? []].flat());
+  return pages.length === 0 ? undefined : { start: Math.min(...pages), end: Math.max(...pages) };
 }
 
 /** A range as the address has it: `120-480`. */
