@@ -99,11 +99,13 @@ function ChosenFile({ chosen }: { chosen: Chosen }) {
   if (chosen.gold) {
     const judgements = chosen.gold.queries.reduce((sum, { relevant }) => sum + relevant.length, 0);
     return (
-      <Notice kind="ok">
-        <Foreign>{chosen.name}</Foreign>: {t("gold.valid", { n: chosen.gold.queries.length })}{" "}
-        {t("gold.judgements", { n: judgements })}
+      <div class="stack">
+        <Notice kind="ok">
+          <Foreign>{chosen.name}</Foreign>: {t("gold.valid", { n: chosen.gold.queries.length })}{" "}
+          {t("gold.judgements", { n: judgements })}
+        </Notice>
         <UnknownDocuments gold={chosen.gold} />
-      </Notice>
+      </div>
     );
   }
   return (
@@ -127,14 +129,14 @@ function UnknownDocuments({ gold }: { gold: GoldSet }) {
   return (
     <>
       {unknown.length > 0 && (
-        <div class="field-error">
+        <Notice kind="warning">
           <p>{t("gold.unknown", { n: unknown.length, total })}</p>
           {unanswerable > 0 && <p>{t("gold.unanswerable", { n: unanswerable })}</p>}
           <ul class="points">
             {unknown.slice(0, NAMED).map((id) => <li key={id}><code>{id}</code></li>)}
             {unknown.length > NAMED && <li>{t("gold.more_unknown", { n: unknown.length - NAMED })}</li>}
           </ul>
-        </div>
+        </Notice>
       )}
       {!isWhole && <p class="muted">{t("gold.checked_part")}</p>}
     </>
