@@ -27,8 +27,9 @@ pub(crate) fn run_lints() -> Result<()> {
     deny()
 }
 
-/// Checks the types of the console, and that the built files are what its sources give. A build of
-/// lkr needs no Node, so the check is skipped where Node is not installed.
+/// Checks the types of the console, runs those of its tests that need no browser, and checks that the
+/// built files are what its sources give. A build of lkr needs no Node, so this is skipped where Node
+/// is not installed.
 fn console() -> Result<()> {
     let folder = match tools::console_packages() {
         Ok(folder) => folder,

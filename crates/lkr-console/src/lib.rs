@@ -139,6 +139,8 @@ fn attribute(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
     use super::*;
 
     const FIRST_PAGE_LIMIT: usize = 100_000;
@@ -148,7 +150,8 @@ mod tests {
         let html = page(&Options { json: "{}", theme: Theme::Auto }).unwrap();
         let loaded: Vec<&str> =
             html.split('"').filter(|value| value.starts_with('/') && !value.starts_with("/docs")).collect();
-        assert_eq!(loaded.len(), 3, "{loaded:?}");
+        // The icon, the style sheet and the script, and what the script imports.
+        assert!(loaded.len() >= 3 && loaded.iter().any(|path| path.ends_with(".css")), "{loaded:?}");
         for path in loaded {
             let name = path.strip_prefix("/console/").unwrap();
             assert!(file(name).is_some(), "{name}");
@@ -182,6 +185,28 @@ mod tests {
         for path in ["/api", "/documentsx", "/metrics", "/etc/passwd", "/console/app.js"] {
             assert!(!is_page(path), "{path}");
         }
+    }
+
+    #[test]
+    fn addresses_are_those_of_the_routes_in_the_sources() {
+        let source = |name: &str| {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("web/src").join(name);
+            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        };
+        let app = source("app.tsx");
+        let routes: Vec<&str> = quoted(&app, "<Route path=\"").collect();
+        let segments =
+            routes.iter().filter_map(|route| route.split('/').nth(1)).filter(|first| !first.is_empty());
+        assert_eq!(segments.collect::<BTreeSet<_>>(), PAGES.into_iter().collect());
+        let places = source("routes.ts");
+        for address in routes.into_iter().chain(quoted(&places, "href: \"")) {
+            assert!(is_page(address), "{address}");
+        }
+    }
+
+    /// The texts between each `start` and the next quotation mark.
+    fn quoted<'a>(source: &'a str, start: &'static str) -> impl Iterator<Item = &'a str> {
+        source.split(start).skip(1).filter_map(|rest| rest.split('"').next())
     }
 
     #[test]

@@ -31,13 +31,22 @@ async function bundle() {
   for (const file of result.outputFiles) files.set(basename(file.path), Buffer.from(file.contents));
   const named = (start, end) => [...files.keys()].find((name) => name.startsWith(start) && name.endsWith(end));
   const page = await readFile(new URL("src/index.html", root), "utf8");
+  const preloads = importsOf(result.metafile, named("app-", ".js"));
   const html = page
+    .replace("{preloads}", preloads.map((name) => `<link rel="modulepreload" href="${PUBLIC_PATH}/${name}">`).join("\n"))
     .replace("{script}", `${PUBLIC_PATH}/${named("app-", ".js")}`)
     .replace("{style}", `${PUBLIC_PATH}/${named("style-", ".css")}`);
   files.set("index.html", Buffer.from(html));
   files.set("icon.svg", await readFile(new URL("src/icon.svg", root)));
   files.set("licenses.txt", await licences(result.metafile));
   return files;
+}
+
+/** The files that a script imports as it is loaded: a browser that knows them asks for all at once. */
+function importsOf({ outputs }, script) {
+  const output = Object.entries(outputs).find(([path]) => basename(path) === script);
+  const imports = output?.[1].imports.filter(({ kind }) => kind === "import-statement") ?? [];
+  return imports.map(({ path }) => basename(path)).sort();
 }
 
 /** The licences of the packages whose code is in the bundle. */

@@ -13,5 +13,7 @@ export const OPTIONS = {
   jsx: "automatic",
   jsxImportSource: "preact",
   charset: "utf8",
+  // The variant for browsers decodes references by assigning mark-up, which the policy of the page forbids.
+  alias: { "decode-named-character-reference": "./node_modules/decode-named-character-reference/index.js" },
   write: false,
 };

@@ -20,6 +20,7 @@ createServer(async (incoming, outgoing) => {
   const html = page
     .replace("{theme}", "auto")
     .replace("{options}", JSON.stringify({ session: hasSession }).replaceAll('"', "&quot;"))
+    .replace("{preloads}\n", "")
     .replace("{script}", "/console/app.js")
     .replace("{style}", "/console/style.css");
   answer(outgoing, "text/html", html);

@@ -14,6 +14,7 @@ import { TaskPage } from "./pages/task";
 import { TasksPage } from "./pages/tasks";
 import { isAdmin, session, user } from "./session";
 import { Loading, Toasts } from "./ui/feedback";
+import { LeaveGuard } from "./ui/leaving";
 import { Shell } from "./ui/shell";
 
 /** Addresses of this host that are not the console's. */
@@ -42,6 +43,7 @@ export function App() {
   return (
     <LocationProvider scope={CONSOLE}>
       <Guard />
+      <LeaveGuard />
       <Toasts />
     </LocationProvider>
   );

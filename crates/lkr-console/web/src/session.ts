@@ -53,6 +53,12 @@ export async function changePassword(current: string, next: string): Promise<voi
 export async function logout(): Promise<void> {
   await post("/api/v1/auth/logout");
   tabs.postMessage(ENDED);
+  leave();
+}
+
+/** Loads the page anew, without what it kept for the account. */
+function leave(): void {
+  sessionStorage.clear();
   location.assign("/");
 }
 
@@ -61,7 +67,7 @@ const ENDED = "session ended";
 /** The console's other tabs in this browser. */
 const tabs = new BroadcastChannel("lkr");
 tabs.addEventListener("message", ({ data }) => {
-  if (data === ENDED && session.peek().state === "user") location.assign("/");
+  if (data === ENDED && session.peek().state === "user") leave();
 });
 
 /** Notices a session that ended where no request told so: requests for streams tell no reason. */

@@ -105,10 +105,11 @@ export class CodePoints {
   }
 
   slice(start: number, end: number): string {
-    return this.text.slice(this.#unit(start), this.#unit(end));
+    return this.text.slice(this.unit(start), this.unit(end));
   }
 
-  #unit(point: number): number {
+  /** The UTF-16 place of a code point. */
+  unit(point: number): number {
     if (point >= this.length) return this.text.length;
     const mark = Math.floor(point / CodePoints.STEP);
     let unit = this.#marks[mark] ?? 0;

@@ -38,7 +38,7 @@ export async function visit(t, { width = WIDTHS.desktop, theme = "light", langua
     { name: "lkr_language", value: language, url: BASE },
   ]);
   // Other tests may share the machine.
-  context.setDefaultTimeout(90_000);
+  context.setDefaultTimeout(Number(process.env.LKR_CONSOLE_TIMEOUT_MS ?? 90_000));
   const page = await context.newPage();
   const faults = [];
   page.on("pageerror", (error) => faults.push(`uncaught: ${error.message}`));
@@ -166,4 +166,10 @@ export async function checkWidth(page, name) {
 /** Waits until nothing is loading. */
 export async function settled(page) {
   await page.waitForFunction(() => document.querySelector("h1") !== null && document.querySelector(".loading") === null);
+}
+
+/** Writes a screenshot into the folder of LKR_CONSOLE_SHOTS, if it names one. */
+export async function shoot(page, name) {
+  const folder = process.env.LKR_CONSOLE_SHOTS;
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png` });
 }

@@ -11,6 +11,7 @@ const TITLE = `${MARKUP} ${TURNED}`;
 let docId;
 let taskId;
 let fileId;
+let markdownId;
 
 before(async () => {
   const text = `# ${MARKUP}\n\nkraken ${MARKUP} ${TURNED}\n\n## ${TURNED}\n\n${LONG} kraken javascript:window.hacked=1 [x](javascript:window.hacked=1)`;
@@ -27,6 +28,9 @@ before(async () => {
   const file = await ended((await upload(`${MARKUP.replace("/", "")}${LONG.slice(0, 80)}.txt`, `kraken in a file ${MARKUP}`)).task_id);
   assert.equal(file.status, "done", JSON.stringify(file.error));
   fileId = file.doc_id;
+  const markdown = await ended((await upload("hostile.md", `${text}\n\n**${TURNED}** [${TURNED}](https://example.com/${MARKUP}) \`${TURNED}\`\n\n| ${TURNED} | ${LONG} |\n|---|---|\n| ${MARKUP.replaceAll("|", "")} | x |\n`)).task_id);
+  assert.equal(markdown.status, "done", JSON.stringify(markdown.error));
+  markdownId = markdown.doc_id;
   await once("POST", "/groups", { group: "hostile", title: `${MARKUP}${LONG}`.slice(0, 200) });
   await api("POST", "/auth/keys", { name: MARKUP.slice(0, 100) });
   await once("POST", "/spaces", { space: "hostile", title: TITLE.slice(0, 190).replace(/[\u0000-\u001f]/g, ""), description: `${MARKUP}${LONG}`, read: "everyone" });
@@ -36,7 +40,7 @@ for (const width of [WIDTHS.desktop, WIDTHS.phone]) {
   test(`hostile texts stay texts at ${width} px`, async (t) => {
     const page = await visit(t, { width });
     await signIn(page, ADMIN);
-    const paths = ["/?q=kraken", "/documents", `/documents/${docId}`, `/documents/${fileId}`, "/tasks", `/tasks/${taskId}`, "/spaces", "/spaces/hostile", "/keys", "/admin/groups", "/admin/groups/hostile", "/admin/taxonomy", "/admin/statistics", "/admin/audit"];
+    const paths = ["/?q=kraken", "/documents", `/documents/${docId}`, `/documents/${fileId}`, `/documents/${markdownId}`, "/tasks", `/tasks/${taskId}`, "/spaces", "/spaces/hostile", "/keys", "/admin/groups", "/admin/groups/hostile", "/admin/taxonomy", "/admin/statistics", "/admin/audit"];
     for (const path of paths) {
       await page.goto(BASE + path);
       await settled(page);

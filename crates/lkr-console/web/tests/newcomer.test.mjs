@@ -15,7 +15,7 @@ test("a newcomer signs in, adds files, and gets a cited answer", async (t) => {
   await page.getByLabel("Username").fill("admin");
   await page.getByLabel("Password").fill("not the password");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByText("Username or password is wrong.").waitFor();
+  await page.getByText("The username or the password is wrong, or the account is disabled.").waitFor();
   await page.getByLabel("Password").fill((await readFile(process.env.LKR_INITIAL_PASSWORD_FILE, "utf8")).trim());
   await page.getByRole("button", { name: "Sign in" }).click();
 

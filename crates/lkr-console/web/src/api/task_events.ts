@@ -16,6 +16,7 @@ interface Follower {
 }
 
 const followers = new Set<Follower>();
+const listeners = new Set<(task: Task) => void>();
 let source: EventSource | null = null;
 let wasLost = false;
 
@@ -30,6 +31,11 @@ export function followTasks(follower: Follower): () => void {
     followers.delete(follower);
     if (followers.size === 0) disconnect();
   };
+}
+
+/** Calls `listener` with what the stream brings while something follows it. It does not open the stream. */
+export function hearTasks(listener: (task: Task) => void): void {
+  listeners.add(listener);
 }
 
 /** Calls `onTask` with every change of a task, and `onReturn` after events may have been missed. */
@@ -54,6 +60,7 @@ function connect(): void {
   stream.addEventListener("task", (event) => {
     const task = JSON.parse((event as MessageEvent<string>).data) as Task;
     for (const follower of followers) follower.onTask(task);
+    for (const listener of listeners) listener(task);
   });
   stream.addEventListener("error", () => {
     wasLost = true;

@@ -18,3 +18,5 @@ export type User = Data<"/api/v1/auth/me", "get">;
 export type Category = Data<"/api/v1/knowledge/categories", "get">["categories"][number];
 export type Readiness = Schemas["Readiness"];
 export type Stats = Data<"/api/v1/knowledge/stats", "get">;
+/** An expression over the fields of documents. */
+export type Expression = Schemas["FilterExprInput"];

@@ -1,36 +1,39 @@
 // Adding documents: files, folders, a text.
 import { useLocation } from "preact-iso/router";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get } from "../api/client";
 import { t } from "../i18n";
 import { bytes, duration } from "../i18n/format";
 import type { Space } from "../api/types";
+import { knownSpaces, useShared } from "../known";
 import { options } from "../options";
 import { documentHref, taskHref } from "../routes";
 import { isAdmin } from "../session";
-import { useResource } from "../use_resource";
 import { Button, Checkbox, FormButtons, Select, TextArea, TextField, submitting } from "../ui/controls";
 import { Badge, Progress, type BadgeKind } from "../ui/data";
+import { DropZone, acceptedFiles } from "../ui/drop_zone";
 import { ErrorMessage, Notice, errorText } from "../ui/feedback";
 import { Icon } from "../ui/icon";
 import { Page, Section } from "../ui/page";
+import { spaceChoices } from "../ui/space";
 import { chosenFiles, droppedFiles } from "./add/dropped";
-import { added, again, clearEnded, enqueue, progress, timeLeft, type Added, type Content, type Target } from "./add/queue";
+import { added, again, clearEnded, dismiss, enqueue, progress, timeLeft, type Added, type Content, type Target } from "./add/queue";
+import { RefusedList } from "./add/refused_list";
 import { TaskProgress } from "./task_progress";
 
 export function AddPage() {
-  const spaces = useResource(loadWritable, []);
+  const spaces = useShared(knownSpaces);
   const { query } = useLocation();
   const [space, setSpace] = useState(query["space"] ?? "default");
   const [isReplacing, setReplacing] = useState(true);
-  const choices = (spaces.data ?? []).map(({ space, title }) => ({ value: space, label: title || space }));
+  const writable = spaces.data?.filter(mayAdd);
+  const choices = spaceChoices(writable ?? []);
   const chosen = choices.some(({ value }) => value === space) ? space : (choices[0]?.value ?? "default");
-  const chosenSpace = spaces.data?.find(({ space }) => space === chosen);
+  const chosenSpace = writable?.find(({ space }) => space === chosen);
   const target: Target = { space: chosen, isReplacing };
   return (
     <Page title={t("add.title")}>
       <ErrorMessage error={spaces.error} onRetry={spaces.reload} />
-      {spaces.data?.length === 0 && <Notice kind="warning">{t("add.nowhere")}</Notice>}
+      {writable?.length === 0 && <Notice kind="warning">{t("add.nowhere")}</Notice>}
       <div class="fields">
         <Select label={t("add.space")} hint={readers(chosenSpace)} value={chosen} choices={choices} onChange={setSpace} />
         <Checkbox label={t("add.replace")} hint={t("add.replace_hint")} checked={isReplacing} onChange={setReplacing} />
@@ -38,6 +41,7 @@ export function AddPage() {
       <Drop onFiles={(files) => enqueue(files, target)} />
       <Paste onText={(content) => enqueue([content], target)} />
       <Queue />
+      <RefusedList />
     </Page>
   );
 }
@@ -49,15 +53,11 @@ function readers(space: Space | undefined): string {
   return t(options.login_for_reads ? "add.readers.accounts" : "add.readers.everyone");
 }
 
-async function loadWritable(signal: AbortSignal) {
-  const { items } = await get("/api/v1/spaces", { query: { limit: 100 }, signal });
-  return items.filter(
-    ({ write, your_role }) => isAdmin.value || write === "accounts" || your_role === "writer" || your_role === "manager",
-  );
+function mayAdd({ write, your_role }: Space): boolean {
+  return isAdmin.value || write === "accounts" || your_role === "writer" || your_role === "manager";
 }
 
 function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
-  const [isOver, setOver] = useState(false);
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
   const take = (input: HTMLInputElement) => {
@@ -65,21 +65,7 @@ function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
     input.value = "";
   };
   return (
-    <div
-      class={isOver ? "drop over" : "drop"}
-      onDragOver={(event) => {
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={(event) => {
-        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(false);
-      }}
-      onDrop={(event) => {
-        event.preventDefault();
-        setOver(false);
-        if (event.dataTransfer) void droppedFiles(event.dataTransfer).then(onFiles);
-      }}
-    >
+    <DropZone onDrop={(transfer) => void droppedFiles(transfer).then(onFiles)}>
       <Icon name="upload" size={28} />
       <p>{t("add.drop")}</p>
       <div class="row">
@@ -95,7 +81,7 @@ function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
         multiple
         hidden
         aria-label={t("add.choose_files")}
-        accept={options.upload_extensions.map((extension) => `.${extension}`).join(",")}
+        accept={acceptedFiles()}
         onChange={(event) => take(event.currentTarget)}
       />
       <input
@@ -107,7 +93,7 @@ function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
         {...{ webkitdirectory: true }}
         onChange={(event) => take(event.currentTarget)}
       />
-    </div>
+    </DropZone>
   );
 }
 
@@ -221,6 +207,9 @@ function QueueItem({ item }: { item: Added }) {
       <div class="queue-actions">
         {item.state === "failed" && <Button variant="quiet" icon="retry" onClick={() => void again(item)}>{t("common.retry")}</Button>}
         {item.state === "duplicate" && <Button variant="quiet" onClick={() => void again(item, true)}>{t("add.anyway")}</Button>}
+        {(item.state === "failed" || item.state === "skipped") && (
+          <Button variant="quiet" onClick={() => dismiss(item.id)}>{t("add.dismiss")}</Button>
+        )}
         {item.taskId && <a href={taskHref(item.taskId)}>{t("add.task")}</a>}
       </div>
     </li>

@@ -3,7 +3,7 @@ import { useLocation, useRoute } from "preact-iso/router";
 import { useMemo, useState } from "preact/hooks";
 import { del, get } from "../api/client";
 import { useTaskEvents } from "../api/task_events";
-import type { Document, DocumentDetail } from "../api/types";
+import type { Document, DocumentDetail, Node } from "../api/types";
 import { number, t } from "../i18n";
 import { bytes } from "../i18n/format";
 import { documentHref, spaceHref, taskHref } from "../routes";
@@ -15,6 +15,7 @@ import { Confirm } from "../ui/dialog";
 import { ErrorMessage, Loading, Notice, say } from "../ui/feedback";
 import { Icon } from "../ui/icon";
 import { Page } from "../ui/page";
+import { SpaceTitle } from "../ui/space";
 import { useResource } from "../use_resource";
 import { EditDialog, ReplaceDialog } from "./document/edit";
 import { Outline } from "./document/outline";
@@ -39,8 +40,9 @@ export function DocumentPage() {
   if (!detail.data) return <Page title={t("nav.documents")} width="full"><Loading rows={12} /></Page>;
   const target = parseRange(query["at"]);
   const page = Number(query["page"] ?? "") || firstPage(detail.data, target);
-  const hasPages = detail.data.page_images === true;
-  const view = hasPages && query["view"] !== "text" ? "page" : "text";
+  const views = viewsOf(detail.data);
+  const view = views.find((view) => view === query["view"]) ?? views[0] ?? "text";
+  const hasTabs = views.length > 1;
   const go = (change: Record<string, string>) => {
     const search = new URLSearchParams({ ...query, ...change }).toString();
     route(`${documentHref(id)}?${search}`, true);
@@ -55,8 +57,8 @@ export function DocumentPage() {
           <Details detail={detail.data} />
         </div>
         <div class="document-content">
-          {hasPages && <Tabs view={view} onSelect={(view) => go({ view })} />}
-          <div {...(hasPages && { id: "view", role: "tabpanel", "aria-labelledby": `tab-${view}` })}>
+          {hasTabs && <Tabs views={views} view={view} onSelect={(view) => go({ view })} />}
+          <div {...(hasTabs && { id: "view", role: "tabpanel", "aria-labelledby": `tab-${view}` })}>
             {view === "page" ? (
               <PageView
                 docId={id}
@@ -64,11 +66,12 @@ export function DocumentPage() {
                 page={page}
                 pages={detail.data.pages ?? null}
                 target={target}
+                targetPages={target && pagesOfRange(detail.data, target)}
                 version={detail.data.l1.updated_at}
                 onPage={(page) => go({ page: String(page) })}
               />
             ) : (
-              <ExtractedText detail={detail.data} target={target} />
+              <ExtractedText detail={detail.data} target={target} isFormatted={view === "formatted"} />
             )}
           </div>
         </div>
@@ -77,20 +80,35 @@ export function DocumentPage() {
   );
 }
 
-type View = "page" | "text";
+type View = "page" | "formatted" | "text";
+
+/** The views of a document, the first of which is shown if none is asked for. */
+function viewsOf({ page_images, file, l1 }: DocumentDetail): View[] {
+  if (page_images) return ["page", "text"];
+  const isMarkdown = file?.content_type.startsWith("text/markdown") && l1.char_count <= MOST_FORMATTED;
+  return isMarkdown ? ["formatted", "text"] : ["text"];
+}
+
+/** The longest text that is shown with its format, in characters: to parse more would hold the page up. */
+const MOST_FORMATTED = 200_000;
+
+interface TabsProps {
+  views: readonly View[];
+  view: View;
+  onSelect: (view: View) => void;
+}
 
 /** The views of a document. The arrow keys choose, as in every list of tabs. */
-function Tabs({ view, onSelect }: { view: View; onSelect: (view: View) => void }) {
-  const names: Record<View, string> = { page: t("document.page"), text: t("document.text") };
+function Tabs({ views, view, onSelect }: TabsProps) {
   const turn = (event: KeyboardEvent) => {
-    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    const other = view === "page" ? "text" : "page";
+    const other = views.find((each) => each !== view);
+    if (other === undefined || (event.key !== "ArrowLeft" && event.key !== "ArrowRight")) return;
     onSelect(other);
     document.getElementById(`tab-${other}`)?.focus();
   };
   return (
     <div class="tabs" role="tablist" aria-label={t("document.view")} onKeyDown={turn}>
-      {(["page", "text"] as const).map((each) => (
+      {views.map((each) => (
         <button
           key={each}
           id={`tab-${each}`}
@@ -101,23 +119,34 @@ function Tabs({ view, onSelect }: { view: View; onSelect: (view: View) => void }
           tabIndex={each === view ? 0 : -1}
           onClick={() => onSelect(each)}
         >
-          {names[each]}
+          {t(`document.${each}`)}
         </button>
       ))}
     </div>
   );
 }
 
-function ExtractedText({ detail, target }: { detail: DocumentDetail; target: Range | undefined }) {
+interface TextProps {
+  detail: DocumentDetail;
+  target: Range | undefined;
+  /** Whether headings, lists and tables are shown as such. */
+  isFormatted: boolean;
+}
+
+function ExtractedText({ detail, target, isFormatted }: TextProps) {
   const { doc_id, content_sha256 } = detail.l1;
   const text = useResource(
     (signal) => get("/api/v1/documents/{doc_id}/text", { path: { doc_id }, signal }),
     [doc_id, content_sha256],
   );
+  // The parser of Markdown is loaded where it is needed.
+  const markdown = useResource(async () => (isFormatted ? import("./document/markdown_view") : undefined), [isFormatted]);
   const starts = useMemo(() => [...detail.l2, ...detail.l3].map(({ char_start }) => char_start), [detail]);
   if (text.error) return <ErrorMessage error={text.error} onRetry={text.reload} />;
-  if (!text.data) return <Loading rows={16} />;
-  return <TextView text={text.data.text} starts={starts} target={target} />;
+  if (!text.data || (isFormatted && !markdown.data && !markdown.error)) return <Loading rows={16} />;
+  const plain = <TextView text={text.data.text} starts={starts} target={target} />;
+  if (!isFormatted || !markdown.data) return plain;
+  return <markdown.data.MarkdownView text={text.data.text} plain={plain} target={target} />;
 }
 
 interface ActionsProps {
@@ -153,7 +182,6 @@ function Actions({ detail, onChanged, onReplaced }: ActionsProps) {
           document={l1}
           onClose={close}
           onDone={() => {
-            close();
             onChanged();
             say(t("document.saved"));
           }}
@@ -219,7 +247,7 @@ function Details({ detail }: { detail: DocumentDetail }) {
       )}
       <h2>{t("document.details")}</h2>
       <Facts>
-        <Fact name={t("document.space")}><a href={spaceHref(l1.space)}><bdi>{l1.space}</bdi></a></Fact>
+        <Fact name={t("document.space")}><a href={spaceHref(l1.space)}><SpaceTitle name={l1.space} /></a></Fact>
         <Fact name={t("document.category")}>{l1.category ? <bdi>{l1.category}</bdi> : t("category.none")}</Fact>
         <Fact name={t("document.source")}><bdi>{l1.source}</bdi></Fact>
         {l1.language && <Fact name={t("document.language")}>{l1.language}</Fact>}
@@ -244,6 +272,15 @@ function firstPage({ l2, l3 }: DocumentDetail, target: Range | undefined): numbe
   if (target === undefined) return 1;
   const holder = [...l3, ...l2].find(({ char_start, char_end }) => target.start >= char_start && target.start < char_end);
   return holder?.page_start ?? 1;
+}
+
+/** The pages of the smallest parts that hold a range, with the last one; nothing if they are not known. */
+function pagesOfRange({ l2, l3 }: DocumentDetail, target: Range): Range | undefined {
+  const overlaps = ({ char_start, char_end }: Node) => char_start < target.end && char_end > target.start;
+  const inside = l3.filter(overlaps);
+  const holders = inside.length > 0 ? inside : l2.filter(overlaps);
+  const pages = holders.flatMap(({ page_start, page_end }) => [page_start ?? [], page_end ?? []].flat());
+  return pages.length === 0 ? undefined : { start: Math.min(...pages), end: Math.max(...pages) };
 }
 
 /** A range as the address has it: `120-480`. */

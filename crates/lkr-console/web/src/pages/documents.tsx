@@ -5,36 +5,28 @@ import { get } from "../api/client";
 import { useTaskEvents } from "../api/task_events";
 import type { Document } from "../api/types";
 import { number, t } from "../i18n";
+import { knownCategories, knownSpaces, useShared } from "../known";
 import { addHref, documentHref } from "../routes";
 import { user } from "../session";
+import { isolated } from "../text";
 import { Select, TextField } from "../ui/controls";
 import { Badge, Time } from "../ui/data";
 import { Empty, ErrorMessage, Loading } from "../ui/feedback";
 import { Icon } from "../ui/icon";
 import { Page } from "../ui/page";
 import { Pager, usePages } from "../ui/pager";
-import { useResource } from "../use_resource";
+import { SpaceTitle, spaceChoices } from "../ui/space";
+import { DeletionBar } from "./documents/deletion";
+import { MOST_IDS, given, parseFilter, type Filter } from "./documents/filter";
 
 const PAGE_SIZE = 50;
 const TYPING_MS = 200;
 /** Documents that become visible one after the other are shown at most this often. */
 const REFRESH_MS = 5000;
 
-interface Filter {
-  q: string;
-  space: string;
-  category: string;
-  source: string;
-}
-
 export function DocumentsPage() {
   const { query, route } = useLocation();
-  const filter: Filter = {
-    q: query["q"] ?? "",
-    space: query["space"] ?? "",
-    category: query["category"] ?? "",
-    source: query["source"] ?? "",
-  };
+  const filter = parseFilter(query);
   const pages = usePages<Document>(
     (offset, signal) => get("/api/v1/documents", { query: { ...given(filter), limit: PAGE_SIZE, ...(offset !== undefined && { offset }) }, signal }),
     [filter],
@@ -44,6 +36,9 @@ export function DocumentsPage() {
     const search = new URLSearchParams(given({ ...filter, ...change })).toString();
     route(search === "" ? "/documents" : `/documents?${search}`, true);
   };
+  const [selected, setSelected] = useState<ReadonlySet<string>>(NONE);
+  useEffect(() => setSelected(NONE), [JSON.stringify(filter)]);
+  const select = (ids: readonly string[], isSelected: boolean) => setSelected(changed(selected, ids, isSelected));
   const hasFilter = Object.keys(given(filter)).length > 0;
   return (
     <Page
@@ -53,15 +48,32 @@ export function DocumentsPage() {
       <FilterRow filter={filter} onChange={go} />
       <ErrorMessage error={pages.error} onRetry={pages.reload} />
       {pages.data === undefined && pages.isLoading && <Loading rows={10} />}
-      {pages.data && <DocumentTable documents={pages.data.items} hasFilter={hasFilter} space={filter.space} isLoading={pages.isLoading} />}
+      {user.value && <DeletionBar filter={filter} selected={selected} onClear={() => setSelected(NONE)} onDone={pages.reload} />}
+      {pages.data && (
+        <DocumentTable
+          documents={pages.data.items}
+          hasFilter={hasFilter}
+          space={filter.space}
+          isLoading={pages.isLoading}
+          selected={selected}
+          onSelect={select}
+        />
+      )}
       <Pager {...pages} />
     </Page>
   );
 }
 
-/** The parts of a filter that are not empty. */
-function given(filter: Filter): Partial<Filter> & Record<string, string> {
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ""));
+const NONE: ReadonlySet<string> = new Set();
+
+/** The selection with these documents, or without them. */
+function changed(selected: ReadonlySet<string>, ids: readonly string[], isSelected: boolean): ReadonlySet<string> {
+  const next = new Set(selected);
+  for (const id of ids) {
+    if (!isSelected) next.delete(id);
+    else if (next.size < MOST_IDS) next.add(id);
+  }
+  return next;
 }
 
 /** Loads the list again when documents came or went, not more often than every few seconds. */
@@ -81,8 +93,8 @@ function useFresh(reload: () => void): void {
 }
 
 function FilterRow({ filter, onChange }: { filter: Filter; onChange: (change: Partial<Filter>) => void }) {
-  const spaces = useResource(async (signal) => (await get("/api/v1/spaces", { query: { limit: 100 }, signal })).items, []);
-  const categories = useResource(async (signal) => (await get("/api/v1/knowledge/categories", { signal })).categories, []);
+  const spaces = useShared(knownSpaces);
+  const categories = useShared(knownCategories);
   const all = { value: "", label: t("common.all") };
   return (
     <div class="fields">
@@ -90,7 +102,7 @@ function FilterRow({ filter, onChange }: { filter: Filter; onChange: (change: Pa
       <Select
         label={t("document.space")}
         value={filter.space}
-        choices={[all, ...(spaces.data ?? []).map(({ space, title }) => ({ value: space, label: title || space }))]}
+        choices={[all, ...spaceChoices(spaces.data ?? [])]}
         onChange={(space) => onChange({ space })}
       />
       <Select
@@ -129,9 +141,11 @@ interface TableProps {
   hasFilter: boolean;
   space: string;
   isLoading: boolean;
+  selected: ReadonlySet<string>;
+  onSelect: (ids: readonly string[], isSelected: boolean) => void;
 }
 
-function DocumentTable({ documents, hasFilter, space, isLoading }: TableProps) {
+function DocumentTable({ documents, hasFilter, space, isLoading, selected, onSelect }: TableProps) {
   if (documents.length === 0) {
     return (
       <Empty icon="documents" title={t(hasFilter ? "documents.none_match" : "empty.title")}>
@@ -140,11 +154,24 @@ function DocumentTable({ documents, hasFilter, space, isLoading }: TableProps) {
       </Empty>
     );
   }
+  const mayDelete = user.value !== null;
+  const ids = documents.map(({ doc_id }) => doc_id);
+  const areAllSelected = ids.every((id) => selected.has(id));
   return (
     <div class="table-frame" tabIndex={0} role="region" aria-label={t("nav.documents")} aria-busy={isLoading}>
       <table class="cards documents">
         <thead>
           <tr>
+            {mayDelete && (
+              <th scope="col" class="select">
+                <input
+                  type="checkbox"
+                  aria-label={t("documents.select_page")}
+                  checked={areAllSelected}
+                  onChange={(event) => onSelect(ids, event.currentTarget.checked)}
+                />
+              </th>
+            )}
             <th scope="col">{t("common.title")}</th>
             <th scope="col">{t("document.space")}</th>
             <th scope="col">{t("document.category")}</th>
@@ -155,11 +182,21 @@ function DocumentTable({ documents, hasFilter, space, isLoading }: TableProps) {
         <tbody>
           {documents.map((document) => (
             <tr key={document.doc_id}>
+              {mayDelete && (
+                <td class="select">
+                  <input
+                    type="checkbox"
+                    aria-label={t("documents.select", { title: isolated(nameOf(document)) })}
+                    checked={selected.has(document.doc_id)}
+                    onChange={(event) => onSelect([document.doc_id], event.currentTarget.checked)}
+                  />
+                </td>
+              )}
               <th scope="row">
-                <a href={documentHref(document.doc_id)} dir="auto">{document.title || document.source || document.doc_id}</a>
+                <a href={documentHref(document.doc_id)} dir="auto">{nameOf(document)}</a>
                 <small class="below"><bdi>{document.source}</bdi></small>
               </th>
-              <td data-label={t("document.space")}><bdi>{document.space}</bdi></td>
+              <td data-label={t("document.space")}><SpaceTitle name={document.space} /></td>
               <td data-label={t("document.category")}>{document.category && <Badge><bdi>{document.category}</bdi></Badge>}</td>
               <td data-label={t("layer.chunks")} class="number">{number(document.chunk_count)}</td>
               <td data-label={t("common.updated")}><Time at={document.updated_at} /></td>
@@ -169,4 +206,8 @@ function DocumentTable({ documents, hasFilter, space, isLoading }: TableProps) {
       </table>
     </div>
   );
+}
+
+function nameOf({ title, source, doc_id }: Document): string {
+  return title || source || doc_id;
 }

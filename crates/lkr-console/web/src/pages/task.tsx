@@ -14,6 +14,7 @@ import { Confirm } from "../ui/dialog";
 import { Loading, Notice } from "../ui/feedback";
 import { Icon } from "../ui/icon";
 import { Page, Section } from "../ui/page";
+import { SpaceTitle } from "../ui/space";
 import { useResource } from "../use_resource";
 import { FailedPage } from "./errors";
 import { TaskProgress, TaskStatus } from "./task_progress";
@@ -55,7 +56,7 @@ export function TaskPage() {
         <Fact name={t("common.created")}><Time at={data.created_at} /></Fact>
         <Fact name={t("common.updated")}><Time at={data.updated_at} /></Fact>
         <Fact name={t("task.by")}><bdi>{data.created_by}</bdi></Fact>
-        {data.space && <Fact name={t("document.space")}><a href={spaceHref(data.space)}><bdi>{data.space}</bdi></a></Fact>}
+        {data.space && <Fact name={t("document.space")}><a href={spaceHref(data.space)}><SpaceTitle name={data.space} /></a></Fact>}
         <Fact name={t("task.attempts")}>{number(data.attempts)}</Fact>
         <Fact name={t("task.id")}><code>{data.task_id}</code></Fact>
       </Facts>

@@ -12,6 +12,7 @@ import { Time } from "../ui/data";
 import { Empty, ErrorMessage, Loading } from "../ui/feedback";
 import { Page } from "../ui/page";
 import { Pager, usePages } from "../ui/pager";
+import { SpaceTitle } from "../ui/space";
 import { useAction } from "../use_resource";
 import { TaskProgress, TaskStatus } from "./task_progress";
 
@@ -96,7 +97,7 @@ function TaskRow({ task, onChange }: { task: Task; onChange: () => void }) {
       <th scope="row">
         <a href={taskHref(task.task_id)}><bdi>{taskName(task)}</bdi></a>
         <small class="below">
-          {tData("task.kind", task.kind)} · <bdi>{task.created_by}</bdi>{task.space && <> · <bdi>{task.space}</bdi></>}
+          {tData("task.kind", task.kind)} · <bdi>{task.created_by}</bdi>{task.space && <> · <SpaceTitle name={task.space} /></>}
         </small>
       </th>
       <td data-label={t("task.status")}><TaskStatus task={task} /></td>

@@ -1,31 +1,36 @@
 // Dialogs with a form, and the dialog that shows a secret once.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
 import { useAction } from "../use_resource";
 import { Button, Cancel, CopyButton, Field, FormButtons, submitting } from "./controls";
 import { Dialog } from "./dialog";
 import { ErrorMessage, Notice, say } from "./feedback";
+import { Discard, useUnsaved } from "./leaving";
 
 interface FormDialogProps {
   title: string;
   submit: string;
-  /** The dialog closes when this succeeds, and shows the error otherwise. */
-  onSubmit: () => Promise<void>;
+  /** The dialog closes when this succeeds, unless it gives `false`, and shows the error otherwise. */
+  onSubmit: () => Promise<void | false>;
   onClose: () => void;
+  /** Whether something was changed that closing would lose. */
+  isChanged?: boolean;
   children: ComponentChildren;
 }
 
-export function FormDialog({ title, submit, onSubmit, onClose, children }: FormDialogProps) {
+export function FormDialog({ title, submit, onSubmit, onClose, isChanged = false, children }: FormDialogProps) {
   const action = useAction(async () => {
-    await onSubmit();
-    onClose();
+    if ((await onSubmit()) !== false) onClose();
   });
+  const [isAsking, setAsking] = useState(false);
+  useUnsaved(isChanged);
+  const close = () => (isChanged ? setAsking(true) : onClose());
   const form = useRef<HTMLFormElement>(null);
   // The dialog would begin at its button for closing.
   useEffect(() => form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus(), []);
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={close}>
       <form
         ref={form}
         class="stack"
@@ -34,10 +39,11 @@ export function FormDialog({ title, submit, onSubmit, onClose, children }: FormD
         {children}
         <ErrorMessage error={action.error} />
         <FormButtons>
-          <Cancel onClick={onClose} />
+          <Cancel onClick={close} />
           <Button variant="primary" type="submit" isBusy={action.isBusy}>{submit}</Button>
         </FormButtons>
       </form>
+      {isAsking && <Discard onDiscard={onClose} onClose={() => setAsking(false)} />}
     </Dialog>
   );
 }

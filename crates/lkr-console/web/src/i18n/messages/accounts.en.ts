@@ -5,7 +5,7 @@ export const accounts = {
   "login.submit": "Sign in",
   "login.ended": "Your session has ended. Sign in again to go on where you were.",
   "login.needed": "Reading needs a login here.",
-  "login.wrong": "Username or password is wrong.",
+  "login.wrong": "The username or the password is wrong, or the account is disabled.",
   "login.first": "The first start wrote the password of the account admin into the file named in the server's log.",
   "login.register": "Create an account",
   "login.instead": "Sign in instead",

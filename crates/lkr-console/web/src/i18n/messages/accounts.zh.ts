@@ -7,7 +7,7 @@ export const accounts: Record<keyof typeof english, string> = {
   "login.submit": "登录",
   "login.ended": "会话已结束。请重新登录，即可回到刚才的位置。",
   "login.needed": "此处需要登录才能读取。",
-  "login.wrong": "用户名或密码错误。",
+  "login.wrong": "用户名或密码不正确，或者该账户已被停用。",
   "login.first": "首次启动时，admin 账户的密码已写入服务器日志所指的文件。",
   "login.register": "创建账户",
   "login.instead": "返回登录",

@@ -1,12 +1,14 @@
 // The files that are being added. They go on while the person visits other pages of the console.
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { ApiError, Code, get, post } from "../../api/client";
 import { followTasks } from "../../api/task_events";
 import type { Task } from "../../api/types";
 import { sendFile } from "../../api/upload";
 import { t } from "../../i18n";
 import { options } from "../../options";
+import { errorText } from "../../ui/feedback";
 import { asApiError } from "../../use_resource";
+import { keepRefused, refusedBefore, type Refused } from "./refused";
 
 export type State = "waiting" | "sending" | "working" | "done" | "duplicate" | "failed" | "skipped";
 
@@ -82,9 +84,13 @@ function share(item: Added): number {
   return 0.1 + (0.85 * task.progress.done) / task.progress.total;
 }
 
-/** Adds contents to the queue; what cannot be read here is told and left out. */
+/**
+ * Adds contents to the queue; what cannot be read here is told and left out. A file that is chosen again takes the place of
+ * its earlier row.
+ */
 export function enqueue(contents: Content[], target: Target): void {
   if (!added.value.some(isUnderWay)) startedAt.value = Date.now();
+  forgetEarlier(contents, target);
   const items = contents.map((content) => {
     const id = ++lastId;
     sources.set(id, { content, target });
@@ -92,6 +98,17 @@ export function enqueue(contents: Content[], target: Target): void {
   });
   added.value = [...added.value, ...items];
   pump();
+}
+
+function forgetEarlier(contents: Content[], target: Target): void {
+  const paths = new Set(contents.map((content) => ("text" in content ? undefined : content.path)));
+  const isChosenAgain = (item: Added) => {
+    const source = sources.get(item.id);
+    return !isUnderWay(item) && source !== undefined && "path" in source.content && paths.has(item.name) && source.target.space === target.space;
+  };
+  for (const item of added.value.filter(isChosenAgain)) sources.delete(item.id);
+  added.value = added.value.filter((item) => isUnderWay(item) || sources.has(item.id));
+  refusedBefore.value = refusedBefore.value.filter(({ name, space }) => !(paths.has(name) && space === target.space));
 }
 
 function newItem(id: number, content: Content): Added {
@@ -133,6 +150,24 @@ const forced = new Set<number>();
 export function clearEnded(): void {
   for (const item of added.value) if (!isUnderWay(item)) sources.delete(item.id);
   added.value = added.value.filter(isUnderWay);
+}
+
+/** Forgets an item that has ended. */
+export function dismiss(id: number): void {
+  sources.delete(id);
+  added.value = added.value.filter((item) => item.id !== id);
+}
+
+// A refused file has no task, so nothing on the server tells of it.
+effect(() => {
+  const refused = added.value.filter((item) => item.state === "failed" && item.taskId === undefined);
+  keepRefused([...refusedBefore.value, ...refused.flatMap(asRefused)]);
+});
+
+function asRefused({ id, name, error }: Added): Refused[] {
+  const source = sources.get(id);
+  if (source === undefined || error === undefined || "text" in source.content) return [];
+  return [{ name, reason: errorText(error), ...source.target }];
 }
 
 function change(id: number, change: Partial<Added>): void {

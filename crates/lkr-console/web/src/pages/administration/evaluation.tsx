@@ -4,7 +4,7 @@ import { post } from "../../api/client";
 import { isUnfinished, useLatestTask } from "../../api/follow_task";
 import { t } from "../../i18n";
 import { isolated } from "../../text";
-import { useAction } from "../../use_resource";
+import { useAction, useResource } from "../../use_resource";
 import { Button } from "../../ui/controls";
 import { Foreign } from "../../ui/data";
 import { ErrorMessage, Notice } from "../../ui/feedback";
@@ -12,6 +12,7 @@ import { Page, Section } from "../../ui/page";
 import { evaluated, Figures } from "./evaluation/figures";
 import { type GoldSet, readGold, SAMPLE } from "./evaluation/gold";
 import { PerQuery } from "./evaluation/per_query";
+import { checkDocuments } from "./evaluation/unknown";
 import { FollowedTask } from "./followed_task";
 
 /** A file that was chosen: the gold set in it, or what is wrong with it. */
@@ -98,10 +99,13 @@ function ChosenFile({ chosen }: { chosen: Chosen }) {
   if (chosen.gold) {
     const judgements = chosen.gold.queries.reduce((sum, { relevant }) => sum + relevant.length, 0);
     return (
-      <Notice kind="ok">
-        <Foreign>{chosen.name}</Foreign>: {t("gold.valid", { n: chosen.gold.queries.length })}{" "}
-        {t("gold.judgements", { n: judgements })}
-      </Notice>
+      <div class="stack">
+        <Notice kind="ok">
+          <Foreign>{chosen.name}</Foreign>: {t("gold.valid", { n: chosen.gold.queries.length })}{" "}
+          {t("gold.judgements", { n: judgements })}
+        </Notice>
+        <UnknownDocuments gold={chosen.gold} />
+      </div>
     );
   }
   return (
@@ -109,5 +113,32 @@ function ChosenFile({ chosen }: { chosen: Chosen }) {
       <p>{t("gold.invalid", { name: isolated(chosen.name) })}</p>
       <ul class="points">{chosen.faults.map((fault) => <li key={fault}><Foreign>{fault}</Foreign></li>)}</ul>
     </Notice>
+  );
+}
+
+/** How many of the unknown documents are named. */
+const NAMED = 3;
+
+/** Tells of documents that are not there before the set is run: it would measure them as not found. */
+function UnknownDocuments({ gold }: { gold: GoldSet }) {
+  const checked = useResource((signal) => checkDocuments(gold, signal), [gold]);
+  const { data, error, isLoading } = checked;
+  if (isLoading) return <p class="muted">{t("gold.checking")}</p>;
+  if (error || data === undefined) return <ErrorMessage error={error} onRetry={checked.reload} />;
+  const { total, unknown, unanswerable, isWhole } = data;
+  return (
+    <>
+      {unknown.length > 0 && (
+        <Notice kind="warning">
+          <p>{t("gold.unknown", { n: unknown.length, total })}</p>
+          {unanswerable > 0 && <p>{t("gold.unanswerable", { n: unanswerable })}</p>}
+          <ul class="points">
+            {unknown.slice(0, NAMED).map((id) => <li key={id}><code>{id}</code></li>)}
+            {unknown.length > NAMED && <li>{t("gold.more_unknown", { n: unknown.length - NAMED })}</li>}
+          </ul>
+        </Notice>
+      )}
+      {!isWhole && <p class="muted">{t("gold.checked_part")}</p>}
+    </>
   );
 }

@@ -10,7 +10,7 @@ import { FormDialog } from "../../ui/form_dialog";
 import { Page } from "../../ui/page";
 import { pageQuery, usePages } from "../../ui/pager";
 import { type Column, Listing } from "../../ui/table";
-import { NAME_PATTERN } from "./names";
+import { NameField } from "./names";
 
 type Group = Data<"/api/v1/groups", "get">["items"][number];
 
@@ -57,18 +57,7 @@ function CreateGroup({ onClose }: { onClose: () => void }) {
   };
   return (
     <FormDialog title={t("groups.create")} submit={t("common.create")} onSubmit={create} onClose={onClose}>
-      <TextField
-        label={t("common.name")}
-        hint={t("groups.name_hint")}
-        value={group}
-        onInput={setGroup}
-        required
-        maxLength={64}
-        pattern={NAME_PATTERN}
-        autocomplete="off"
-        autocapitalize="none"
-        spellcheck={false}
-      />
+      <NameField hint={t("groups.name_hint")} value={group} onInput={setGroup} />
       <TextField label={t("common.title")} value={title} onInput={setTitle} maxLength={200} />
     </FormDialog>
   );

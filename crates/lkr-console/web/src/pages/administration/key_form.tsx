@@ -2,10 +2,10 @@
 import { useState } from "preact/hooks";
 import { post } from "../../api/client";
 import { t } from "../../i18n";
+import { knownSpaces, useShared } from "../../known";
 import { Checkbox, Select, TextField } from "../../ui/controls";
 import { FormDialog } from "../../ui/form_dialog";
-import { useResource } from "../../use_resource";
-import { loadSpaces, spaceLabel } from "./names";
+import { spaceLabel } from "../../ui/space";
 
 const DAY_SECONDS = 86_400;
 const LIFETIMES = ["never", "7", "30", "90", "365", "date"] as const;
@@ -92,7 +92,7 @@ function secondsOf(lifetime: Lifetime, date: string): number | undefined {
 }
 
 function SpaceChoice({ chosen, onChange }: { chosen: string[]; onChange: (chosen: string[]) => void }) {
-  const spaces = useResource(loadSpaces, []);
+  const spaces = useShared(knownSpaces);
   const toggle = (space: string, isChosen: boolean) =>
     onChange(isChosen ? [...chosen, space] : chosen.filter((name) => name !== space));
   return (

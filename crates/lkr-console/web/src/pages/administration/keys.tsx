@@ -12,7 +12,7 @@ import { Page } from "../../ui/page";
 import { pageQuery, usePages } from "../../ui/pager";
 import { actionsColumn, type Column, Listing } from "../../ui/table";
 import { CreateKey } from "./key_form";
-import { SpaceLink } from "./names";
+import { SpaceBadge } from "../../ui/space";
 
 type Key = Data<"/api/v1/auth/keys", "get">["items"][number];
 
@@ -66,7 +66,7 @@ function columns(revoke: (key: Key) => void): Column<Key>[] {
 
 function KeySpaces({ spaces }: { spaces: string[] | null }) {
   if (spaces === null) return <>{t("spaces.all")}</>;
-  return <span class="row">{spaces.map((space) => <SpaceLink key={space} name={space} />)}</span>;
+  return <span class="row">{spaces.map((space) => <SpaceBadge key={space} name={space} />)}</span>;
 }
 
 function Expiry({ at }: { at: string | null }) {

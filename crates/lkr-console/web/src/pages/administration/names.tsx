@@ -1,19 +1,18 @@
 // How spaces, members and roles are named on the pages of the administration.
-import { get, urlOf } from "../../api/client";
-import { listAll } from "../../api/all";
+import { urlOf } from "../../api/client";
 import type { Space, Stats } from "../../api/types";
 import { t, tData } from "../../i18n";
 import { spaceHref } from "../../routes";
-import { isolated } from "../../text";
 import { Badge } from "../../ui/data";
-import type { Choice } from "../../ui/controls";
+import { TextField, type Choice } from "../../ui/controls";
+import { spaceChoices } from "../../ui/space";
 
 export type SpaceRole = NonNullable<Space["your_role"]>;
 
 export const SPACE_ROLES: SpaceRole[] = ["reader", "writer", "manager"];
 
 /** What a space or group may be called: the API's pattern. */
-export const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]*";
+const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]*";
 
 export function roleChoices(): Choice[] {
   return SPACE_ROLES.map((role) => ({ value: role, label: t(`space_role.${role}`) }));
@@ -33,11 +32,6 @@ export function SpaceName({ space }: { space: Pick<Space, "space" | "title"> }) 
       {space.title !== "" && <small class="under">{name}</small>}
     </>
   );
-}
-
-/** A link to a space of which only the name is known. */
-export function SpaceLink({ name }: { name: string }) {
-  return <a class="badge" href={spaceHref(name)}><bdi>{name}</bdi></a>;
 }
 
 /** The parts of `user:alice` or `group:legal`. */
@@ -71,17 +65,29 @@ export function categoryHref(category: string): string {
   return urlOf("/documents", { query: { category } });
 }
 
-export function loadSpaces(signal: AbortSignal): Promise<Space[]> {
-  return listAll((query) => get("/api/v1/spaces", { query, signal }));
-}
-
-/** A space where only a text can be shown: its title and its name. */
-export function spaceLabel({ space, title }: Pick<Space, "space" | "title">): string {
-  return title === "" ? space : `${isolated(title)} (${space})`;
-}
-
 /** The choices of one space or all of them. */
-export function spaceChoices(spaces: readonly Space[] | undefined): Choice[] {
-  const names = (spaces ?? []).map((space) => ({ value: space.space, label: spaceLabel(space) }));
-  return [{ value: "", label: t("spaces.all") }, ...names];
+export function spaceOrAllChoices(spaces: readonly Space[] | undefined): Choice[] {
+  return [{ value: "", label: t("spaces.all") }, ...spaceChoices(spaces ?? [])];
+}
+
+interface NameFieldProps {
+  hint: string;
+  value: string;
+  onInput: (name: string) => void;
+}
+
+/** The name of a new space or group. */
+export function NameField(props: NameFieldProps) {
+  return (
+    <TextField
+      label={t("common.name")}
+      required
+      maxLength={64}
+      pattern={NAME_PATTERN}
+      autocapitalize="none"
+      autocomplete="off"
+      spellcheck={false}
+      {...props}
+    />
+  );
 }

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { del, get, patch } from "../../api/client";
 import type { Space } from "../../api/types";
 import { number, t } from "../../i18n";
+import { knownSpaces } from "../../known";
 import { user } from "../../session";
 import { addHref, taskHref } from "../../routes";
 import { Button, TextField } from "../../ui/controls";
@@ -85,6 +86,7 @@ function EditSpace({ space, onDone, onClose }: EditProps) {
   const [facts, setFacts] = useState<SpaceFacts>({ title, description, read, write });
   const save = async () => {
     onDone(await patch("/api/v1/spaces/{space}", { path: { space: space.space }, body: facts }));
+    knownSpaces.renew();
     say(t("common.saved"));
   };
   return (
@@ -118,6 +120,7 @@ function DeleteSpace({ space, onClose }: { space: Space; onClose: () => void }) 
       path: { space: name },
       ...(hasDocuments && { query: { documents: "delete" } }),
     });
+    knownSpaces.renew();
     say(t("task_id" in done ? "spaces.deleting" : "spaces.deleted", { name }));
     route("task_id" in done ? taskHref(done.task_id) : "/spaces");
   };

@@ -4,15 +4,16 @@ import { useState } from "preact/hooks";
 import { get, post } from "../../api/client";
 import type { Space } from "../../api/types";
 import { number, t } from "../../i18n";
+import { knownSpaces } from "../../known";
 import { spaceHref } from "../../routes";
 import { isAdmin } from "../../session";
-import { Button, TextField } from "../../ui/controls";
+import { Button } from "../../ui/controls";
 import { say } from "../../ui/feedback";
 import { FormDialog } from "../../ui/form_dialog";
 import { Page } from "../../ui/page";
 import { pageQuery, usePages } from "../../ui/pager";
 import { type Column, Listing } from "../../ui/table";
-import { NAME_PATTERN, SpaceName, SpaceRoleBadge } from "./names";
+import { NameField, SpaceName, SpaceRoleBadge } from "./names";
 import { newSpace, type SpaceFacts, SpaceFields } from "./space_fields";
 
 export function SpacesPage() {
@@ -57,23 +58,13 @@ function CreateSpace({ onClose }: { onClose: () => void }) {
   const { route } = useLocation();
   const create = async () => {
     await post("/api/v1/spaces", { body: { space: name, ...facts } });
+    knownSpaces.renew();
     say(t("spaces.created", { name }));
     route(spaceHref(name));
   };
   return (
     <FormDialog title={t("spaces.create")} submit={t("common.create")} onSubmit={create} onClose={onClose}>
-      <TextField
-        label={t("common.name")}
-        hint={t("spaces.name_hint")}
-        value={name}
-        onInput={setName}
-        required
-        maxLength={64}
-        pattern={NAME_PATTERN}
-        autocapitalize="none"
-        autocomplete="off"
-        spellcheck={false}
-      />
+      <NameField hint={t("spaces.name_hint")} value={name} onInput={setName} />
       <SpaceFields facts={facts} onChange={setFacts} />
     </FormDialog>
   );

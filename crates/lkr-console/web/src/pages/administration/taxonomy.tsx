@@ -4,6 +4,7 @@ import { isUnfinished, useLatestTask } from "../../api/follow_task";
 import { get, post } from "../../api/client";
 import type { Category, Task } from "../../api/types";
 import { number, t } from "../../i18n";
+import { knownSpaces, useShared } from "../../known";
 import { Button, Checkbox, Select } from "../../ui/controls";
 import { Fact, Facts, Foreign } from "../../ui/data";
 import { Confirm } from "../../ui/dialog";
@@ -12,7 +13,7 @@ import { Loaded } from "../../ui/loaded";
 import { Page, Section } from "../../ui/page";
 import { useResource } from "../../use_resource";
 import { FollowedTask } from "./followed_task";
-import { categoryCounts, categoryHref, loadSpaces, spaceChoices } from "./names";
+import { categoryCounts, categoryHref, spaceOrAllChoices } from "./names";
 
 /** The categories, and how many documents each has. */
 interface Taxonomy {
@@ -102,7 +103,7 @@ function CategoryLine({ category, count, isDetailed }: { category: Category; cou
 
 function Reclassification() {
   const latest = useLatestTask("reclassify");
-  const spaces = useResource(loadSpaces, []);
+  const spaces = useShared(knownSpaces);
   const [space, setSpace] = useState("");
   const [isAsking, setAsking] = useState(false);
   const reclassify = async () => {
@@ -113,7 +114,7 @@ function Reclassification() {
     <Section title={t("taxonomy.reclassify")}>
       <p class="muted">{t("taxonomy.reclassify_hint")}</p>
       <div class="filter-row">
-        <Select label={t("taxonomy.where")} value={space} choices={spaceChoices(spaces.data)} onChange={setSpace} />
+        <Select label={t("taxonomy.where")} value={space} choices={spaceOrAllChoices(spaces.data)} onChange={setSpace} />
         <Button icon="retry" isBusy={isUnfinished(latest.data)} onClick={() => setAsking(true)}>{t("taxonomy.start")}</Button>
       </div>
       {latest.data && (

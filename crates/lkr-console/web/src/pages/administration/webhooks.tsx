@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { get, post, type Data } from "../../api/client";
 import { t, tData } from "../../i18n";
+import { knownSpaces, useShared } from "../../known";
 import { Button, Checkbox, Select, TextField } from "../../ui/controls";
 import { Badge, Foreign, Time } from "../../ui/data";
 import { say } from "../../ui/feedback";
@@ -9,8 +10,8 @@ import { FormDialog, SecretDialog } from "../../ui/form_dialog";
 import { Page } from "../../ui/page";
 import { pageQuery, usePages } from "../../ui/pager";
 import { type Column, Listing } from "../../ui/table";
-import { useResource } from "../../use_resource";
-import { loadSpaces, spaceChoices, SpaceLink } from "./names";
+import { SpaceBadge } from "../../ui/space";
+import { spaceOrAllChoices } from "./names";
 
 export type Webhook = Data<"/api/v1/webhooks", "get">["items"][number];
 type EventName = Webhook["events"][number];
@@ -60,7 +61,7 @@ export function EventBadges({ events }: { events: readonly string[] }) {
 }
 
 export function WebhookSpace({ space }: { space: string | null }) {
-  return space === null ? <>{t("spaces.all")}</> : <SpaceLink name={space} />;
+  return space === null ? <>{t("spaces.all")}</> : <SpaceBadge name={space} />;
 }
 
 function columns(): Column<Webhook>[] {
@@ -87,7 +88,7 @@ function CreateWebhook({ onDone, onClose }: CreateProps) {
   const [events, setEvents] = useState<EventName[]>(EVENTS);
   const [space, setSpace] = useState("");
   const [secret, setSecret] = useState("");
-  const spaces = useResource(loadSpaces, []);
+  const spaces = useShared(knownSpaces);
   const create = async () => {
     const body = { url: url.trim(), events, ...(space !== "" && { space }), ...(secret !== "" && { secret }) };
     const created = await post("/api/v1/webhooks", { body });
@@ -111,7 +112,7 @@ function CreateWebhook({ onDone, onClose }: CreateProps) {
         label={t("webhooks.space")}
         hint={t("webhooks.space_hint")}
         value={space}
-        choices={spaceChoices(spaces.data)}
+        choices={spaceOrAllChoices(spaces.data)}
         onChange={setSpace}
       />
       <TextField

@@ -1,22 +1,25 @@
 // Changing a document: its properties, its content, or its end.
 import { useRef, useState } from "preact/hooks";
-import { get, patch, urlOf } from "../../api/client";
+import { patch, urlOf } from "../../api/client";
 import { sendFile } from "../../api/upload";
 import type { Document } from "../../api/types";
 import { t } from "../../i18n";
-import { options } from "../../options";
-import { useAction, useResource } from "../../use_resource";
-import { Button, Cancel, FormButtons, Select, TextArea, TextField, submitting } from "../../ui/controls";
+import { knownCategories, knownSpaces, useShared } from "../../known";
+import { useAction } from "../../use_resource";
+import { Button, Cancel, FormButtons, Select, TextArea, TextField } from "../../ui/controls";
 import { Progress } from "../../ui/data";
 import { Dialog } from "../../ui/dialog";
+import { DropZone, acceptedFiles } from "../../ui/drop_zone";
 import { ErrorMessage } from "../../ui/feedback";
+import { FormDialog } from "../../ui/form_dialog";
+import { spaceChoices } from "../../ui/space";
 
 /** Metadata that the server writes itself. */
 const RESERVED = ["raw_file_path", "original_filename", "original_size_bytes"];
 
 interface EditProps {
   document: Document;
-  onDone: (changed: Document) => void;
+  onDone: () => void;
   onClose: () => void;
 }
 
@@ -28,62 +31,52 @@ export function EditDialog({ document, onDone, onClose }: EditProps) {
   const [space, setSpace] = useState(document.space);
   const [metadata, setMetadata] = useState(own.map(([key, value]) => `${key}=${value}`).join("\n"));
   const [fault, setFault] = useState<string>();
-  const spaces = useResource(async (signal) => (await get("/api/v1/spaces", { query: { limit: 100 }, signal })).items, []);
-  const categories = useResource(async (signal) => (await get("/api/v1/knowledge/categories", { signal })).categories, []);
-  const action = useAction(async () => {
-    const parsed = parseMetadata(metadata);
-    if ("fault" in parsed) {
-      setFault(t("document.metadata_fault", { line: parsed.fault }));
-      return;
-    }
-    setFault(undefined);
-    const changed = {
-      ...(title !== document.title && { title }),
-      ...(source !== document.source && { source }),
-      ...(category !== document.category && { category }),
-      ...(space !== document.space && { space }),
-      ...(!isSame(parsed.metadata, Object.fromEntries(own)) && { metadata: parsed.metadata }),
-    };
-    const done = Object.keys(changed).length === 0 ? document : await patch("/api/v1/documents/{doc_id}", { path: { doc_id: document.doc_id }, body: changed });
-    onDone(done as Document);
-  });
+  const spaces = useShared(knownSpaces);
+  const categories = useShared(knownCategories);
+  const parsed = parseMetadata(metadata);
+  const changed = {
+    ...(title !== document.title && { title }),
+    ...(source !== document.source && { source }),
+    ...(category !== document.category && { category }),
+    ...(space !== document.space && { space }),
+    ...("metadata" in parsed && !isSame(parsed.metadata, Object.fromEntries(own)) && { metadata: parsed.metadata }),
+  };
+  const isChanged = "fault" in parsed || Object.keys(changed).length > 0;
+  const save = async (): Promise<void | false> => {
+    setFault("fault" in parsed ? t("document.metadata_fault", { line: parsed.fault }) : undefined);
+    if ("fault" in parsed) return false;
+    const path = { doc_id: document.doc_id };
+    if (isChanged) await patch("/api/v1/documents/{doc_id}", { path, body: changed });
+    onDone();
+    return undefined;
+  };
   const names = categories.data?.map(({ name }) => name) ?? [];
   const all = names.includes(document.category) || document.category === "" ? names : [document.category, ...names];
   return (
-    <Dialog title={t("document.edit")} onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={submitting(() => void action.run())}
-      >
-        <TextField label={t("common.title")} value={title} maxLength={4096} onInput={setTitle} />
-        <TextField label={t("document.source")} value={source} maxLength={4096} onInput={setSource} />
-        <Select
-          label={t("document.category")}
-          value={category}
-          choices={[{ value: "", label: t("category.none") }, ...all.map((name) => ({ value: name, label: name }))]}
-          onChange={setCategory}
-        />
-        <Select
-          label={t("document.space")}
-          value={space}
-          choices={(spaces.data ?? [{ space, title: "" }]).map(({ space, title }) => ({ value: space, label: title || space }))}
-          onChange={setSpace}
-        />
-        <TextArea
-          label={t("document.metadata")}
-          hint={t("document.metadata_hint")}
-          error={fault}
-          value={metadata}
-          onInput={setMetadata}
-          spellcheck={false}
-        />
-        <ErrorMessage error={action.error} />
-        <FormButtons>
-          <Cancel onClick={onClose} />
-          <Button variant="primary" type="submit" isBusy={action.isBusy}>{t("common.save")}</Button>
-        </FormButtons>
-      </form>
-    </Dialog>
+    <FormDialog title={t("document.edit")} submit={t("common.save")} isChanged={isChanged} onSubmit={save} onClose={onClose}>
+      <TextField label={t("common.title")} value={title} maxLength={4096} onInput={setTitle} />
+      <TextField label={t("document.source")} value={source} maxLength={4096} onInput={setSource} />
+      <Select
+        label={t("document.category")}
+        value={category}
+        choices={[{ value: "", label: t("category.none") }, ...all.map((name) => ({ value: name, label: name }))]}
+        onChange={setCategory}
+      />
+      <Select
+        label={t("document.space")}
+        value={space}
+        choices={spaceChoices(spaces.data ?? [{ space, title: "" }])}
+        onChange={setSpace}
+      />
+      <TextArea
+        label={t("document.metadata")}
+        hint={t("document.metadata_hint")}
+        error={fault}
+        value={metadata}
+        onInput={setMetadata}
+        spellcheck={false}
+      />
+    </FormDialog>
   );
 }
 
@@ -116,7 +109,6 @@ interface ReplaceProps {
 export function ReplaceDialog({ docId, title, source, onDone, onClose }: ReplaceProps) {
   const [file, setFile] = useState<File>();
   const [sent, setSent] = useState(0);
-  const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const action = useAction(async () => {
     if (file === undefined) return;
@@ -137,19 +129,7 @@ export function ReplaceDialog({ docId, title, source, onDone, onClose }: Replace
     <Dialog title={t("document.replace")} onClose={onClose}>
       <div class="stack">
         <p>{t("document.replace_text")}</p>
-        <div
-          class={isOver ? "drop over" : "drop"}
-          onDragOver={(event) => {
-            event.preventDefault();
-            setOver(true);
-          }}
-          onDragLeave={() => setOver(false)}
-          onDrop={(event) => {
-            event.preventDefault();
-            setOver(false);
-            setFile(event.dataTransfer?.files[0]);
-          }}
-        >
+        <DropZone onDrop={(transfer) => setFile(transfer.files[0])}>
           <p>{file ? <bdi>{file.name}</bdi> : t("document.replace_drop")}</p>
           <Button onClick={() => input.current?.click()}>{t("document.replace_choose")}</Button>
           <input
@@ -157,10 +137,10 @@ export function ReplaceDialog({ docId, title, source, onDone, onClose }: Replace
             type="file"
             hidden
             aria-label={t("document.replace_choose")}
-            accept={options.upload_extensions.map((extension) => `.${extension}`).join(",")}
+            accept={acceptedFiles()}
             onChange={(event) => setFile(event.currentTarget.files?.[0])}
           />
-        </div>
+        </DropZone>
         {action.isBusy && <Progress label={t("add.state.sending")} done={Math.round(sent * 100)} total={100} />}
         <ErrorMessage error={action.error} />
         <FormButtons>

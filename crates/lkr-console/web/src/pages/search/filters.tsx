@@ -1,9 +1,8 @@
 // What a search is narrowed to.
-import { get } from "../../api/client";
-import type { Category, Space } from "../../api/types";
 import { t } from "../../i18n";
-import { useResource } from "../../use_resource";
-import { Button, Checkbox, Select, TextArea, TextField } from "../../ui/controls";
+import { knownCategories, knownSpaces, useShared } from "../../known";
+import { Button, Checkbox, Select, TextField } from "../../ui/controls";
+import { ConditionRows } from "./condition_rows";
 import { EMPTY, filterCount, type SearchState } from "./state";
 
 interface FiltersProps {
@@ -12,10 +11,10 @@ interface FiltersProps {
 }
 
 export function Filters({ state, onChange }: FiltersProps) {
-  const spaces = useResource(loadSpaces, []);
-  const categories = useResource(loadCategories, []);
+  const spaces = useShared(knownSpaces);
+  const categories = useShared(knownCategories);
   const category = [{ value: "", label: t("common.all") }, ...(categories.data ?? []).map(({ name }) => ({ value: name, label: name }))];
-  const hasFilters = filterCount(state) > 0 || state.isGrouped || state.isFlat;
+  const hasFilters = filterCount(state) > 0 || state.conditions.length > 0 || state.isGrouped || state.isFlat;
   return (
     <div class="filters card" id="filters">
       <div class="fields">
@@ -24,8 +23,8 @@ export function Filters({ state, onChange }: FiltersProps) {
         <TextField label={t("search.filter.language")} placeholder={t("search.filter.language_hint")} value={state.language} maxLength={8} onInput={(language) => onChange({ language })} />
         <TextField label={t("search.filter.from")} type="date" value={state.from} onInput={(from) => onChange({ from })} />
         <TextField label={t("search.filter.to")} type="date" value={state.to} onInput={(to) => onChange({ to })} />
-        <TextArea label={t("search.filter.metadata")} rows={2} placeholder={t("search.filter.metadata_hint")} value={state.metadata} onInput={(metadata) => onChange({ metadata })} />
       </div>
+      <ConditionRows conditions={state.conditions} onChange={(conditions) => onChange({ conditions })} />
       {(spaces.data?.length ?? 0) > 1 && (
         <fieldset>
           <legend>{t("search.filter.spaces")}</legend>
@@ -54,12 +53,4 @@ export function Filters({ state, onChange }: FiltersProps) {
       </div>
     </div>
   );
-}
-
-async function loadSpaces(signal: AbortSignal): Promise<Space[]> {
-  return (await get("/api/v1/spaces", { query: { limit: 100 }, signal })).items;
-}
-
-async function loadCategories(signal: AbortSignal): Promise<Category[]> {
-  return (await get("/api/v1/knowledge/categories", { signal })).categories;
 }

@@ -1,11 +1,12 @@
 // A passage that was found: the way that led to it, its words, and what can be done with it.
 import type { SearchResult } from "../../api/types";
 import { t } from "../../i18n";
-import { documentHref, spaceHref } from "../../routes";
+import { documentHref } from "../../routes";
 import { escapeMarkdown, excerpt, pieces, type Range } from "../../text";
 import { Badge } from "../../ui/data";
 import { Button, CopyButton } from "../../ui/controls";
 import { say } from "../../ui/feedback";
+import { SpaceBadge } from "../../ui/space";
 
 /** The length of what is shown of a passage, in code points. */
 const EXCERPT_LENGTH = 420;
@@ -30,7 +31,7 @@ export function Result({ result, marker, onExplain }: ResultProps) {
         <Way path={path} pages={pagesText(result)} />
         <Passage text={text} marked={ranges} />
         <footer>
-          <a href={spaceHref(space)} class="badge"><bdi>{space}</bdi></a>
+          <SpaceBadge name={space} />
           {category !== "" && <Badge><bdi>{category}</bdi></Badge>}
           <span class="result-source"><bdi>{result.source}</bdi></span>
           <span class="result-actions">

@@ -1,4 +1,6 @@
 // What is searched: the state of the page, as the address holds it and as the API takes it.
+import type { Expression } from "../../api/types";
+import { expressionOf, isComplete, parseConditions, writeConditions, type Condition } from "./conditions";
 
 export interface SearchState {
   q: string;
@@ -9,8 +11,7 @@ export interface SearchState {
   /** Dates such as 2026-11-25; empty for none. */
   from: string;
   to: string;
-  /** `key=value`, one a line. */
-  metadata: string;
+  conditions: Condition[];
   isGrouped: boolean;
   isFlat: boolean;
   isSummarized: boolean;
@@ -28,7 +29,7 @@ export const EMPTY: SearchState = {
   language: "",
   from: "",
   to: "",
-  metadata: "",
+  conditions: [],
   isGrouped: false,
   isFlat: false,
   isSummarized: false,
@@ -45,12 +46,21 @@ export function parseState(query: Record<string, string>): SearchState {
     language: query["language"] ?? "",
     from: query["from"] ?? "",
     to: query["to"] ?? "",
-    metadata: query["metadata"] ?? "",
+    conditions: [...parseConditions(query["where"] ?? ""), ...formerConditions(query["metadata"] ?? "")],
     isGrouped: query["group"] === "document",
     isFlat: query["mode"] === "flat",
     isSummarized: query["summary"] === "1",
     count: Number.isInteger(count) && count > 0 ? Math.min(count, MOST_RESULTS) : FIRST_COUNT,
   };
+}
+
+/** The conditions of an address of the first version, which had `key=value`, one a line. */
+function formerConditions(text: string): Condition[] {
+  return text.split("\n").flatMap((line) => {
+    const [key = "", ...value] = line.split("=");
+    const field = `metadata.${key.trim()}`;
+    return key.trim() === "" || value.length === 0 ? [] : [{ field, operator: "eq" as const, value: value.join("=").trim() }];
+  });
 }
 
 /** The address of a state. */
@@ -64,7 +74,7 @@ export function stateHref(state: SearchState): string {
   add("language", state.language);
   add("from", state.from);
   add("to", state.to);
-  add("metadata", state.metadata);
+  add("where", writeConditions(state.conditions));
   add("group", state.isGrouped ? "document" : "");
   add("mode", state.isFlat ? "flat" : "");
   add("summary", state.isSummarized ? "1" : "");
@@ -75,8 +85,8 @@ export function stateHref(state: SearchState): string {
 
 /** How many filters a state has. */
 export function filterCount(state: SearchState): number {
-  const texts = [state.category, state.source, state.language, state.from, state.to, state.metadata];
-  return texts.filter((text) => text.trim() !== "").length + (state.spaces.length > 0 ? 1 : 0);
+  const texts = [state.category, state.source, state.language, state.from, state.to].filter((text) => text.trim() !== "");
+  return texts.length + state.conditions.filter(isComplete).length + (state.spaces.length > 0 ? 1 : 0);
 }
 
 export interface SearchBody {
@@ -88,8 +98,6 @@ export interface SearchBody {
   where?: Expression;
 }
 
-type Expression = { and: Expression[] } | { field: string; [op: string]: string };
-
 /** The body of the request. */
 export function searchBody(state: SearchState): SearchBody {
   const conditions: Expression[] = [];
@@ -98,12 +106,7 @@ export function searchBody(state: SearchState): SearchBody {
   if (state.language.trim() !== "") conditions.push({ field: "language", eq: state.language.trim() });
   if (state.from !== "") conditions.push({ field: "updated_at", gte: state.from });
   if (state.to !== "") conditions.push({ field: "updated_at", lt: dayAfter(state.to) });
-  for (const line of state.metadata.split("\n")) {
-    const [key = "", ...value] = line.split("=");
-    if (key.trim() !== "" && value.length > 0) {
-      conditions.push({ field: `metadata.${key.trim()}`, eq: value.join("=").trim() });
-    }
-  }
+  conditions.push(...state.conditions.filter(isComplete).map(expressionOf));
   const [only] = conditions;
   return {
     query: state.q.trim(),

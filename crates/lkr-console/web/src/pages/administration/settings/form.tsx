@@ -5,6 +5,7 @@ import { t } from "../../../i18n";
 import { Button } from "../../../ui/controls";
 import { Confirm } from "../../../ui/dialog";
 import { ErrorMessage, Notice } from "../../../ui/feedback";
+import { useUnsaved } from "../../../ui/leaving";
 import { Section } from "../../../ui/page";
 import { useAction } from "../../../use_resource";
 import { changesOf, countOf, forApi, isValues, type Schema, valueAt, type Value, type Values, withValue } from "./draft";
@@ -27,6 +28,7 @@ export function SettingsForm({ stored, offers, schema, onSaved, onReload }: Form
   const [isAsking, setAsking] = useState(false);
   const [isSaved, setSaved] = useState(false);
   const changes = changesOf(stored.values, draft);
+  useUnsaved(countOf(changes) > 0);
   const save = async () => {
     const response = await send("put", "/api/v1/settings", { body: forApi(changes), headers: { "If-Match": stored.etag } });
     onSaved(await storedOf(response));

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { load, standIn } from "./load.mjs";
+
+standIn();
+const { shared } = await load("known.ts");
+
+const tick = () => new Promise((resolve) => setImmediate(resolve));
+
+test("data that all need is loaded once, and what comes late from an earlier round is ignored", async () => {
+  const waiting = [];
+  const names = shared(() => new Promise((resolve) => waiting.push(resolve)));
+  names.renew();
+  assert.equal(waiting.length, 0, "nothing needs it yet");
+  names.need();
+  names.need();
+  assert.equal(waiting.length, 1);
+  names.renew();
+  waiting[1](["new"]);
+  await tick();
+  waiting[0](["old"]);
+  await tick();
+  assert.deepEqual(names.state.value, { data: ["new"], error: undefined, isLoading: false });
+});
+
+test("a failed load keeps what is known, and a cleared one comes to nothing", async () => {
+  let answer = async () => ["one"];
+  const names = shared(() => answer());
+  names.need();
+  await tick();
+  const log = console.error;
+  console.error = () => {};
+  answer = async () => Promise.reject(new Error("away"));
+  names.reload();
+  await tick();
+  console.error = log;
+  assert.deepEqual(names.state.value.data, ["one"]);
+  assert.equal(names.state.value.error?.message, "away");
+  answer = async () => ["two"];
+  names.reload();
+  names.clear();
+  await tick();
+  assert.equal(names.state.value.data, undefined);
+});

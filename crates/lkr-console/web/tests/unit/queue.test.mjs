@@ -1,0 +1,98 @@
+// The queue of files, with a server that answers as the test says.
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { load, standIn } from "./load.mjs";
+
+const SPACE = { space: "default", isReplacing: true };
+const REFUSAL = { code: 1001, message: "cannot be read", request_id: "r", data: null };
+
+let queue;
+let answers;
+let sent;
+
+beforeEach(async () => {
+  answers = [];
+  sent = [];
+  standIn({
+    XMLHttpRequest: class {
+      upload = { addEventListener() {} };
+      #listeners = {};
+      open(method, url) {
+        this.url = `${method} ${url}`;
+      }
+      setRequestHeader() {}
+      addEventListener(name, listener) {
+        this.#listeners[name] = listener;
+      }
+      getResponseHeader() {
+        return null;
+      }
+      send(form) {
+        sent.push(form.get("source"));
+        const { status, body } = answers.shift() ?? { status: 202, body: { data: { task_id: `task ${sent.length}` } } };
+        this.status = status;
+        this.response = body;
+        queueMicrotask(() => this.#listeners.load());
+      }
+    },
+  });
+  queue = await load("pages/add/queue.ts");
+});
+
+const file = (name, text = "text") => ({ file: new File([text], name.split("/").at(-1)), path: name });
+const states = () => Object.fromEntries(queue.added.value.map(({ name, state }) => [name, state]));
+
+/** Waits until nothing of the queue waits or is being sent. */
+async function sentAll() {
+  while (queue.added.value.some(({ state }) => state === "waiting" || state === "sending")) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test("what cannot be read here is left out, and the rest is sent", async () => {
+  queue.enqueue([file("a.md"), file("b.exe"), file("empty.txt", "")], SPACE);
+  await sentAll();
+  assert.deepEqual(states(), { "a.md": "working", "b.exe": "skipped", "empty.txt": "skipped" });
+  assert.deepEqual(sent, ["file:a.md"]);
+  assert.deepEqual(queue.progress.value, { total: 1, ended: 0, failed: 0 });
+});
+
+test("a folder that is chosen again takes the place of its failed rows", async () => {
+  answers = [{ status: 400, body: REFUSAL }, { status: 202, body: { data: { task_id: "one" } } }];
+  queue.enqueue([file("folder/a.md"), file("folder/b.md")], SPACE);
+  await sentAll();
+  assert.deepEqual(states(), { "folder/a.md": "failed", "folder/b.md": "working" });
+
+  queue.enqueue([file("folder/a.md")], SPACE);
+  await sentAll();
+  assert.equal(queue.added.value.length, 2);
+  assert.deepEqual(states(), { "folder/b.md": "working", "folder/a.md": "working" });
+});
+
+test("a file of the same path in another space has a row of its own", async () => {
+  answers = [{ status: 400, body: REFUSAL }];
+  queue.enqueue([file("a.md")], SPACE);
+  await sentAll();
+  queue.enqueue([file("a.md")], { ...SPACE, space: "other" });
+  await sentAll();
+  assert.deepEqual(queue.added.value.map(({ state }) => state), ["failed", "working"]);
+});
+
+test("a failed file is sent again, or dismissed", async () => {
+  answers = [{ status: 400, body: REFUSAL }, { status: 400, body: REFUSAL }];
+  queue.enqueue([file("a.md"), file("b.md")], SPACE);
+  await sentAll();
+  const [first, second] = queue.added.value;
+  await queue.again(first);
+  await sentAll();
+  queue.dismiss(second.id);
+  assert.deepEqual(states(), { "a.md": "working" });
+});
+
+test("texts with the same title stay apart", async () => {
+  standIn({ fetch: async () => new Response(JSON.stringify({ code: 0, data: { task_id: `${Math.random()}` } }), { status: 202 }) });
+  queue.enqueue([{ title: "note", text: "one" }], SPACE);
+  queue.enqueue([{ title: "note", text: "two" }], SPACE);
+  await sentAll();
+  assert.equal(queue.added.value.length, 2);
+});
