@@ -12,16 +12,44 @@ use crate::steps::Steps;
 
 /// An entry of modules.json.
 #[derive(Deserialize)]
-pub(crate) struct RawModule {
-    pub(crate) path: String,
+struct RawModule {
+    path: String,
     #[serde(rename = "type")]
     class: String,
 }
 
 impl RawModule {
     /// The name of its class. The packages before it were renamed several times.
-    pub(crate) fn name(&self) -> &str {
+    fn name(&self) -> &str {
         self.class.rsplit('.').next().unwrap_or_default()
+    }
+}
+
+/// The form of a folder that may be of transformers or of sentence-transformers.
+#[derive(Debug)]
+pub(crate) enum Layout {
+    /// A transformer in this folder, and nothing else.
+    Transformer(PathBuf),
+    Modules(Modules),
+}
+
+impl Layout {
+    /// Reads modules.json of `dir`. Without it, `dir` is the folder of a transformer.
+    pub(crate) fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join("modules.json");
+        match optional::<Vec<RawModule>>(&path)?.as_deref() {
+            None => Ok(Self::Transformer(dir.to_owned())),
+            Some([only]) if only.name() == "Transformer" => Ok(Self::Transformer(dir.join(&only.path))),
+            Some(modules) => Modules::of(dir, &path, modules).map(Self::Modules),
+        }
+    }
+
+    /// The folder of the transformer.
+    pub(crate) fn transformer(&self) -> &Path {
+        match self {
+            Self::Transformer(folder) => folder,
+            Self::Modules(modules) => &modules.transformer,
+        }
     }
 }
 
@@ -39,16 +67,6 @@ impl Modules {
     pub(crate) fn read(dir: &Path) -> Result<Self> {
         let path = dir.join("modules.json");
         Self::of(dir, &path, &required::<Vec<RawModule>>(&path)?)
-    }
-
-    /// Reads modules.json of `dir`, if it has more than a transformer. Without it, `dir` is the folder of a transformer.
-    pub(crate) fn read_optional(dir: &Path) -> Result<std::result::Result<Self, PathBuf>> {
-        let path = dir.join("modules.json");
-        match optional::<Vec<RawModule>>(&path)?.as_deref() {
-            None => Ok(Err(dir.to_owned())),
-            Some([only]) if only.name() == "Transformer" => Ok(Err(dir.join(&only.path))),
-            Some(modules) => Self::of(dir, &path, modules).map(Ok),
-        }
     }
 
     fn of(dir: &Path, path: &Path, modules: &[RawModule]) -> Result<Self> {

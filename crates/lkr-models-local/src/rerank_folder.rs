@@ -10,7 +10,7 @@ use crate::config::{Family, ModelConfig, activation};
 use crate::error;
 use crate::folder::{SentenceConfig, max_tokens, name_of, optional, required};
 use crate::head::{HeadKind, OutputActivation};
-use crate::modules::Modules;
+use crate::modules::{Layout, Modules};
 use crate::pooling::Pooling;
 
 /// The validated contents of the JSON files of a folder.
@@ -37,11 +37,8 @@ pub(crate) enum HeadSource {
 
 impl RerankFolder {
     pub(crate) fn read(dir: &Path) -> Result<Self> {
-        let modules = Modules::read_optional(dir)?;
-        let transformer = match &modules {
-            Ok(modules) => modules.transformer.clone(),
-            Err(transformer) => transformer.clone(),
-        };
+        let layout = Layout::read(dir)?;
+        let transformer = layout.transformer().to_owned();
         let path = transformer.join("config.json");
         let (config, labels): (ModelConfig, RawLabels) = (ModelConfig::read(&path)?, required(&path)?);
         let sentence_config: RerankerConfig =
@@ -51,9 +48,9 @@ impl RerankFolder {
         }
         Ok(Self {
             name: name_of(dir),
-            head: match modules {
-                Ok(modules) => HeadSource::Modules(modules),
-                Err(_) => HeadSource::Classifier(labels.head(&config)?),
+            head: match layout {
+                Layout::Modules(modules) => HeadSource::Modules(modules),
+                Layout::Transformer(_) => HeadSource::Classifier(labels.head(&config)?),
             },
             activation: output_activation(
                 sentence_config.activation_fn.as_deref().or_else(|| labels.activation_fn()),

@@ -86,7 +86,7 @@ impl Steps {
     /// Loads the modules with these names and folders.
     pub(crate) fn load(modules: &[(String, PathBuf)], width: usize, output: &str) -> Result<Self> {
         let mut loaded = Self { steps: Vec::new(), width, id: String::new() };
-        let last = modules.iter().rposition(|(name, _)| name != "Normalize");
+        let last = modules.len().checked_sub(1);
         for (at, (name, dir)) in modules.iter().enumerate() {
             let output = if Some(at) == last { output } else { VECTOR };
             match name.as_str() {
