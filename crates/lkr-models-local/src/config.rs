@@ -1,11 +1,19 @@
 //! config.json: the shape of the transformer.
 
-use lkr_models::{Error, Result};
+mod bert;
+mod distilbert;
+mod modernbert;
+
+use std::path::Path;
+
+use lkr_models::Result;
 use serde::Deserialize;
 
 use crate::error;
+use crate::folder::required;
+pub(crate) use modernbert::ModernBert;
 
-/// The non-linearity between the two halves of the feed-forward layer.
+/// The non-linearity of the feed-forward layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activation {
     /// x · Φ(x), with the error function (GELU).
@@ -13,6 +21,8 @@ pub(crate) enum Activation {
     /// The approximation of GELU by tanh.
     GeluTanh,
     Relu,
+    /// x / (1 + e⁻ˣ) (SiLU).
+    Silu,
 }
 
 /// How positions are numbered.
@@ -42,14 +52,27 @@ impl Positions {
     }
 }
 
+/// The architecture, which decides about the names of tensors and the order of operations.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Family {
+    /// BERT, RoBERTa, XLM-RoBERTa and CamemBERT.
+    Bert,
+    /// BERT without token types, under other names.
+    DistilBert,
+    /// Rotary positions, local attention and gated feed-forward layers.
+    ModernBert(ModernBert),
+}
+
 /// A transformer whose sizes are consistent.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelConfig {
+    pub(crate) family: Family,
     pub(crate) hidden: usize,
     pub(crate) layers: usize,
     pub(crate) heads: usize,
     pub(crate) intermediate: usize,
     pub(crate) vocabulary: usize,
+    /// 0 if the model has none.
     pub(crate) token_types: usize,
     pub(crate) max_positions: usize,
     pub(crate) positions: Positions,
@@ -58,6 +81,38 @@ pub(crate) struct ModelConfig {
 }
 
 impl ModelConfig {
+    /// Reads config.json.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Kind {
+            model_type: String,
+        }
+        let Kind { model_type } = required(path)?;
+        let config = match model_type.as_str() {
+            "bert" => required::<bert::RawConfig>(path)?.into_config(None)?,
+            "roberta" | "xlm-roberta" | "camembert" => {
+                required::<bert::RawConfig>(path)?.into_config(Some(1))?
+            }
+            "distilbert" => required::<distilbert::RawConfig>(path)?.into_config()?,
+            "modernbert" => required::<modernbert::RawConfig>(path)?.into_config()?,
+            other => return Err(error::config(format_args!("model_type {other} is not supported"))),
+        };
+        config.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        let Self { hidden, heads, layers, intermediate, vocabulary, token_types, .. } = self;
+        let sizes = [hidden, heads, layers, intermediate, vocabulary];
+        let no_types = token_types == 0 && self.family == Family::Bert;
+        if sizes.contains(&0) || no_types || hidden % heads != 0 {
+            return Err(error::config(format_args!(
+                "sizes {:?} (hidden, heads, layers, intermediate, vocabulary, types) do not make a model",
+                [hidden, heads, layers, intermediate, vocabulary, token_types]
+            )));
+        }
+        Ok(self)
+    }
+
     pub(crate) const fn head_dims(&self) -> usize {
         self.hidden / self.heads
     }
@@ -69,90 +124,32 @@ impl ModelConfig {
             Positions::After { padding } => self.max_positions.saturating_sub(padding as usize + 1),
         }
     }
-}
 
-/// The contents of config.json.
-#[derive(Deserialize)]
-pub(crate) struct RawConfig {
-    model_type: String,
-    hidden_size: usize,
-    num_hidden_layers: usize,
-    num_attention_heads: usize,
-    intermediate_size: usize,
-    vocab_size: usize,
-    #[serde(default = "token_types")]
-    type_vocab_size: usize,
-    max_position_embeddings: usize,
-    #[serde(default = "gelu")]
-    hidden_act: String,
-    #[serde(default = "layer_norm_eps")]
-    layer_norm_eps: f32,
-    pad_token_id: Option<u32>,
-    position_embedding_type: Option<String>,
-    #[serde(default)]
-    is_decoder: bool,
-}
-
-fn gelu() -> String {
-    "gelu".to_owned()
-}
-
-const fn token_types() -> usize {
-    2
-}
-
-const fn layer_norm_eps() -> f32 {
-    1e-12
-}
-
-impl TryFrom<RawConfig> for ModelConfig {
-    type Error = Error;
-
-    fn try_from(raw: RawConfig) -> Result<Self> {
-        let RawConfig { hidden_size: hidden, num_attention_heads: heads, .. } = raw;
-        if let Some(kind) = raw.position_embedding_type.as_deref().filter(|&kind| kind != "absolute") {
-            return Err(error::config(format_args!("position_embedding_type {kind} is not supported")));
+    /// The settings as a part of the model's id. Its form must not change: another id means that all documents are embedded
+    /// again.
+    pub(crate) fn for_id(&self) -> String {
+        let Self { family, hidden, layers, heads, intermediate, vocabulary, token_types, .. } = self;
+        let Self { max_positions, positions, activation, layer_norm_eps, .. } = self;
+        let shape = format!(
+            "ModelConfig {{ hidden: {hidden}, layers: {layers}, heads: {heads}, intermediate: {intermediate}, \
+             vocabulary: {vocabulary}, token_types: {token_types}, max_positions: {max_positions}, \
+             positions: {positions:?}, activation: {activation:?}, layer_norm_eps: {layer_norm_eps:?} }}"
+        );
+        match family {
+            // The first families are not named.
+            Family::Bert => shape,
+            other => format!("{shape} {other:?}"),
         }
-        if raw.is_decoder {
-            return Err(error::config("is_decoder true is not supported"));
-        }
-        let RawConfig { num_hidden_layers: layers, intermediate_size: intermediate, .. } = raw;
-        let sizes = [hidden, heads, layers, intermediate, raw.vocab_size, raw.type_vocab_size];
-        if sizes.contains(&0) || hidden % heads != 0 {
-            return Err(error::config(format_args!(
-                "sizes {sizes:?} (hidden, heads, layers, intermediate, vocabulary, types) do not make a model"
-            )));
-        }
-        Ok(Self {
-            positions: positions(&raw)?,
-            activation: activation(&raw.hidden_act)?,
-            hidden,
-            heads,
-            layers,
-            intermediate,
-            vocabulary: raw.vocab_size,
-            token_types: raw.type_vocab_size,
-            max_positions: raw.max_position_embeddings,
-            layer_norm_eps: raw.layer_norm_eps,
-        })
     }
 }
 
-fn positions(raw: &RawConfig) -> Result<Positions> {
-    match raw.model_type.as_str() {
-        "bert" => Ok(Positions::FromZero),
-        "roberta" | "xlm-roberta" | "camembert" => {
-            Ok(Positions::After { padding: raw.pad_token_id.unwrap_or(1) })
-        }
-        other => Err(error::config(format_args!("model_type {other} is not supported"))),
-    }
-}
-
-fn activation(name: &str) -> Result<Activation> {
+/// The activation `name`, which is the value of `key`.
+pub(crate) fn activation(key: &str, name: &str) -> Result<Activation> {
     match name {
         "gelu" => Ok(Activation::Gelu),
         "gelu_new" | "gelu_pytorch_tanh" => Ok(Activation::GeluTanh),
         "relu" => Ok(Activation::Relu),
-        other => Err(error::config(format_args!("hidden_act {other} is not supported"))),
+        "silu" | "swish" => Ok(Activation::Silu),
+        other => Err(error::config(format_args!("{key} {other} is not supported"))),
     }
 }

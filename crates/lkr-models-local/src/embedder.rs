@@ -10,9 +10,11 @@ use crate::encoder::Encoder;
 use crate::error;
 use crate::fingerprint::{MINILM_ID, fingerprint};
 use crate::folder::ModelFolder;
+use crate::kernels;
 use crate::lane::{Encode, Lane};
 use crate::options::LocalOptions;
 use crate::pooling::Pooling;
+use crate::steps::{Steps, VECTOR};
 use crate::tokens::{Sequence, TextTokenizer};
 use crate::weights::WeightsFile;
 
@@ -38,13 +40,34 @@ struct Model {
     tokenizer: TextTokenizer,
     encoder: Encoder,
     pooling: Pooling,
+    /// The numbers of a token's row.
+    hidden: usize,
+    steps: Steps,
+    /// The numbers of a vector.
     dims: usize,
 }
 
 impl Encode for Model {
     fn encode(&self, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
         let states = self.encoder.states(sequences)?;
-        states.each().map(|rows| self.pooling.pool(rows, self.dims)).collect()
+        states.each().map(|rows| self.vector(rows)).collect()
+    }
+}
+
+impl Model {
+    /// The vector of a text whose tokens have these rows.
+    fn vector(&self, rows: &[f32]) -> Result<Vec<f32>> {
+        let mut vector = if self.steps.is_empty() {
+            self.pooling.direction(rows, self.hidden)?
+        } else {
+            self.steps.apply(self.pooling.pool(rows, self.hidden)?)?
+        };
+        vector.truncate(self.dims);
+        if kernels::to_unit(&mut vector) {
+            Ok(vector)
+        } else {
+            Err(error::internal("the model answered a zero vector"))
+        }
     }
 }
 
@@ -61,40 +84,86 @@ impl LocalEmbedder {
         let tokenizer =
             std::fs::read(&folder.tokenizer).map_err(|why| error::file(&folder.tokenizer, why))?;
         let weights = WeightsFile::open(&folder.weights)?;
-        let queries = Lane::new(options.query_prefix.unwrap_or(folder.query_prefix), options.query_threads);
-        let passages =
-            Lane::new(options.passage_prefix.unwrap_or(folder.passage_prefix), options.passage_threads);
-        let settings = format!(
-            "{:?} {:?} {} {} {:?} {:?}",
-            folder.config,
-            folder.pooling,
-            folder.max_tokens,
-            folder.lower_case,
-            queries.prefix,
-            passages.prefix
+        let queries = Lane::new(
+            options.query_prefix.unwrap_or_else(|| folder.query_prefix.clone()),
+            options.query_threads,
         );
+        let passages = Lane::new(
+            options.passage_prefix.unwrap_or_else(|| folder.passage_prefix.clone()),
+            options.passage_threads,
+        );
+        let steps = folder.modules.load_steps(folder.config.hidden, VECTOR)?.without_last_normalize();
+        let dims = kept_dims(options.truncate_dim.or(folder.truncate_dim), steps.width)?;
+        let settings = Settings { folder: &folder, steps: &steps, dims };
+        let for_id = settings.for_id(&queries.prefix, &passages.prefix);
         let id = |settings: &str| fingerprint(weights.bytes(), &tokenizer, settings);
-        let full_id = id(&settings);
+        let full_id = id(&for_id);
         let profile = EmbedderProfile {
             cosine_scale: options.cosine_scale.or_else(|| (full_id == MINILM_ID).then_some(REFERENCE_SCALE)),
             id: match options.precision {
                 Precision::Float32 => full_id,
-                Precision::Int8 => id(&format!("{settings} int8")),
+                Precision::Int8 => id(&format!("{for_id} int8")),
             },
-            name: match options.precision {
-                Precision::Float32 => folder.name,
-                Precision::Int8 => format!("{} (int8)", folder.name),
-            },
-            dims: folder.config.hidden,
+            name: settings.name(options.precision),
+            dims,
             max_tokens: folder.max_tokens,
             precision: Some(options.precision),
         };
-        let tokenizer =
-            TextTokenizer::load(&folder.tokenizer, &tokenizer, folder.max_tokens, folder.lower_case)?;
-        let encoder = Encoder::load(&folder.config, &weights.tensors()?, options.precision)?;
-        let model = Model { tokenizer, encoder, pooling: folder.pooling, dims: profile.dims };
+        let (config, max_tokens) = (&folder.config, folder.max_tokens);
+        let tokenizer = TextTokenizer::load(&folder.tokenizer, &tokenizer, max_tokens, folder.lower_case)?;
+        let encoder = Encoder::load(config, max_tokens, &weights.tensors()?, options.precision.into())?;
+        let model =
+            Model { tokenizer, encoder, pooling: folder.modules.pooling, hidden: config.hidden, steps, dims };
         tracing::debug!(id = profile.id, name = profile.name, dims = profile.dims, "model opened");
         Ok(Self { profile, queries, passages, model: Arc::new(model) })
+    }
+}
+
+/// The numbers of a vector of `width` that are kept.
+fn kept_dims(truncate_dim: Option<usize>, width: usize) -> Result<usize> {
+    match truncate_dim {
+        None => Ok(width),
+        Some(dims) if (1..=width).contains(&dims) => Ok(dims),
+        Some(dims) => {
+            Err(error::config(format_args!("truncate_dim {dims} is not between 1 and the model's {width}")))
+        }
+    }
+}
+
+/// What makes the vectors of a model beside its weights and its tokenizer.
+struct Settings<'a> {
+    folder: &'a ModelFolder,
+    steps: &'a Steps,
+    dims: usize,
+}
+
+impl Settings<'_> {
+    /// The settings as a part of the model's id. What older versions can open has the text that they gave it.
+    fn for_id(&self, query_prefix: &str, passage_prefix: &str) -> String {
+        let ModelFolder { config, modules, max_tokens, lower_case, .. } = self.folder;
+        let pooling = if self.steps.is_empty() { modules.pooling.of_direction() } else { modules.pooling };
+        let mut text = format!(
+            "{} {pooling:?} {max_tokens} {lower_case} {query_prefix:?} {passage_prefix:?}{}",
+            config.for_id(),
+            self.steps.id
+        );
+        if self.dims < self.steps.width {
+            text += &format!(" {} dimensions", self.dims);
+        }
+        text
+    }
+
+    /// The name of the folder, with what makes another model of the same folder.
+    fn name(&self, precision: Precision) -> String {
+        let mut variant = Vec::new();
+        if precision == Precision::Int8 {
+            variant.push("int8".to_owned());
+        }
+        if self.dims < self.steps.width {
+            variant.push(format!("{} of {} dimensions", self.dims, self.steps.width));
+        }
+        let name = &self.folder.name;
+        if variant.is_empty() { name.clone() } else { format!("{name} ({})", variant.join(", ")) }
     }
 }
 

@@ -1,50 +1,53 @@
 //! The transformer: token ids to a row of numbers for each token.
 
-use lkr_models::{Precision, Result};
+use lkr_models::Result;
 use pulp::Arch;
 
-use crate::config::ModelConfig;
-use crate::error;
+use crate::attention::Lengths;
+use crate::config::{Family, ModelConfig};
+use crate::embeddings::Embeddings;
 use crate::kernels;
-use crate::layer::{Layer, Lengths, NormWeights, Scratch};
+use crate::layer::Layer;
+use crate::linear::{NormWeights, WeightFormat};
+use crate::rotary::Rotaries;
+use crate::scratch::Scratch;
 use crate::tokens::Sequence;
-use crate::weights::{Table, Tensors};
+use crate::weights::Tensors;
 
 /// A loaded encoder.
 #[derive(Debug)]
 pub(crate) struct Encoder {
     arch: Arch,
     config: ModelConfig,
-    tokens: Table,
-    positions: Table,
-    /// The embedding of token type 0, the type of every token of a single text.
-    first_type: Vec<f32>,
-    /// The embedding of token type 1, the type of the second text of a pair.
-    second_type: Vec<f32>,
-    norm: NormWeights,
+    embeddings: Embeddings,
     layers: Vec<Layer>,
+    /// The norm behind the last layer, in families whose layers have their norms before them.
+    final_norm: Option<NormWeights>,
 }
 
 impl Encoder {
-    pub(crate) fn load(config: &ModelConfig, tensors: &Tensors<'_>, precision: Precision) -> Result<Self> {
-        let hidden = config.hidden;
-        let table = |name: &str, rows| tensors.table(&format!("embeddings.{name}.weight"), rows, hidden);
-        let types = table("token_type_embeddings", config.token_types)?;
-        let of_type = |row: usize| {
-            let mut numbers = vec![0.0; hidden];
-            types.row(row.min(config.token_types.saturating_sub(1)), &mut numbers);
-            numbers
-        };
+    /// An encoder of texts with up to `max_tokens` tokens.
+    pub(crate) fn load(
+        config: &ModelConfig,
+        max_tokens: usize,
+        tensors: &Tensors<'_>,
+        format: WeightFormat,
+    ) -> Result<Self> {
+        // The tables of embeddings go first: they show that the sizes in config.json are those of the file.
+        let embeddings = Embeddings::load(config, tensors)?;
+        let rotaries = Rotaries::new(config, max_tokens.min(config.usable_positions()));
+        let layers = (0..config.layers).map(|i| Layer::load(config, &rotaries, tensors, i, format));
         Ok(Self {
             arch: Arch::new(),
-            tokens: table("word_embeddings", config.vocabulary)?,
-            positions: table("position_embeddings", config.max_positions)?,
-            first_type: of_type(0),
-            second_type: of_type(1),
-            norm: NormWeights::load(config, tensors, "embeddings.LayerNorm")?,
-            layers: (0..config.layers)
-                .map(|i| Layer::load(config, tensors, i, precision))
-                .collect::<Result<_>>()?,
+            embeddings,
+            layers: layers.collect::<Result<_>>()?,
+            final_norm: match &config.family {
+                Family::Bert | Family::DistilBert => None,
+                Family::ModernBert(modern) => {
+                    let (hidden, eps) = (config.hidden, config.layer_norm_eps);
+                    Some(NormWeights::load(tensors, "final_norm", hidden, modern.norm_bias, eps)?)
+                }
+            },
             config: config.clone(),
         })
     }
@@ -55,35 +58,15 @@ impl Encoder {
     /// attention one sequence at a time.
     pub(crate) fn states(&self, sequences: &[&Sequence]) -> Result<States> {
         let lengths = Lengths::new(sequences.iter().map(|sequence| sequence.ids.len()).collect());
-        let mut rows = self.embed(sequences, lengths.tokens())?;
+        let mut rows = self.embeddings.embed(self.arch, sequences, lengths.tokens())?;
         let mut scratch = Scratch::default();
         for layer in &self.layers {
             layer.apply(self.arch, &self.config, &lengths, &mut rows, &mut scratch)?;
         }
-        Ok(States { rows, lengths, hidden: self.config.hidden })
-    }
-
-    /// The sum of each token's three embeddings, normalised.
-    fn embed(&self, sequences: &[&Sequence], tokens: usize) -> Result<Vec<f32>> {
-        let ModelConfig { hidden, vocabulary, max_positions, layer_norm_eps: eps, .. } = self.config;
-        let mut rows = vec![0.0; tokens * hidden];
-        let mut position = vec![0.0; hidden];
-        let placed = sequences.iter().flat_map(|sequence| {
-            self.config.positions.numbered(&sequence.ids).zip((0..).map(|at| at >= sequence.second))
-        });
-        for (((id, at), is_second), row) in placed.zip(rows.chunks_exact_mut(hidden)) {
-            if id as usize >= vocabulary || at >= max_positions {
-                return Err(error::internal(format_args!("no embedding of token {id} at position {at}")));
-            }
-            self.tokens.row(id as usize, row);
-            self.positions.row(at, &mut position);
-            let of_type = if is_second { &self.second_type } else { &self.first_type };
-            for ((x, &of_position), &of_type) in row.iter_mut().zip(&position).zip(of_type) {
-                *x += of_position + of_type;
-            }
+        if let Some(norm) = &self.final_norm {
+            kernels::layer_norm(self.arch, &mut rows, norm.as_norm());
         }
-        kernels::layer_norm(self.arch, &mut rows, self.norm.as_norm(eps));
-        Ok(rows)
+        Ok(States { rows, lengths, hidden: self.config.hidden })
     }
 }
 
@@ -99,5 +82,38 @@ impl States {
     /// The rows of each sequence, in order, with `hidden` numbers for each token.
     pub(crate) fn each(&self) -> impl Iterator<Item = &[f32]> {
         self.lengths.split(&self.rows, self.hidden)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::int8::InstructionSet;
+    use crate::weights::WeightsFile;
+
+    /// Bit for bit, in every family.
+    #[test]
+    fn int8_states_are_the_same_on_every_instruction_set() {
+        for name in ["tiny-bert-mean", "tiny-distilbert-mean", "tiny-modernbert-cls", "tiny-modernbert-dense"]
+        {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+            let config = ModelConfig::read(&folder.join("config.json")).unwrap();
+            let weights = WeightsFile::open(&folder.join("model.safetensors")).unwrap();
+            let texts: Vec<Sequence> = [1, 7, 40]
+                .map(|length| Sequence::single((0..length).map(|at| at * 31 % 200).collect()))
+                .to_vec();
+            let states = |format| {
+                let encoder = Encoder::load(&config, 48, &weights.tensors().unwrap(), format).unwrap();
+                let rows = encoder.states(&texts.iter().collect::<Vec<_>>()).unwrap().rows;
+                rows.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+            };
+            let best = states(WeightFormat::Bytes(InstructionSet::best()));
+            for set in InstructionSet::available() {
+                assert!(states(WeightFormat::Bytes(set)) == best, "{name} {set:?}");
+            }
+            assert_ne!(states(WeightFormat::Floats), best);
+        }
     }
 }

@@ -8,24 +8,25 @@ use std::path::{Path, PathBuf};
 use lkr_models::Result;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use crate::config::{ModelConfig, RawConfig};
+use crate::config::ModelConfig;
 use crate::error;
-use crate::pooling::Pooling;
+use crate::modules::Modules;
 
 /// The validated contents of the JSON files of a folder.
 #[derive(Debug)]
 pub(crate) struct ModelFolder {
     pub(crate) name: String,
     pub(crate) config: ModelConfig,
-    pub(crate) pooling: Pooling,
+    pub(crate) modules: Modules,
     /// The longest input in tokens, including special ones.
     pub(crate) max_tokens: usize,
     /// Whether texts are lower-cased before tokenization.
     pub(crate) lower_case: bool,
     pub(crate) query_prefix: String,
     pub(crate) passage_prefix: String,
+    /// The numbers of a vector that are kept; without it all.
+    pub(crate) truncate_dim: Option<usize>,
     pub(crate) tokenizer: PathBuf,
     pub(crate) weights: PathBuf,
 }
@@ -33,63 +34,22 @@ pub(crate) struct ModelFolder {
 impl ModelFolder {
     pub(crate) fn read(dir: &Path) -> Result<Self> {
         let modules = Modules::read(dir)?;
-        let config: RawConfig = required(&modules.transformer.join("config.json"))?;
-        let config = ModelConfig::try_from(config)?;
-        let sentence = SentenceConfig::read(&modules.transformer)?;
-        let prompts: Prompts = optional(&dir.join("config_sentence_transformers.json"))?.unwrap_or_default();
+        let transformer = &modules.transformer;
+        let config = ModelConfig::read(&transformer.join("config.json"))?;
+        let sentence = SentenceConfig::read(transformer)?;
+        let settings: Settings =
+            optional(&dir.join("config_sentence_transformers.json"))?.unwrap_or_default();
         Ok(Self {
             name: name_of(dir),
-            pooling: read_pooling(&modules.pooling.join("config.json"))?,
-            max_tokens: max_tokens(&modules.transformer, &sentence, &config)?,
+            max_tokens: max_tokens(transformer, &sentence, &config)?,
             lower_case: sentence.do_lower_case,
-            query_prefix: prompts.prefix(&["query"])?,
-            passage_prefix: prompts.prefix(&["document", "passage", "corpus"])?,
-            tokenizer: modules.transformer.join("tokenizer.json"),
-            weights: modules.transformer.join("model.safetensors"),
+            query_prefix: settings.prefix(&["query"])?,
+            passage_prefix: settings.prefix(&["document", "passage", "corpus"])?,
+            truncate_dim: settings.truncate_dim,
+            tokenizer: transformer.join("tokenizer.json"),
+            weights: transformer.join("model.safetensors"),
             config,
-        })
-    }
-}
-
-/// An entry of modules.json.
-#[derive(Deserialize)]
-pub(crate) struct RawModule {
-    pub(crate) path: String,
-    #[serde(rename = "type")]
-    class: String,
-}
-
-impl RawModule {
-    /// The name of its class. The packages before it were renamed several times.
-    pub(crate) fn name(&self) -> &str {
-        self.class.rsplit('.').next().unwrap_or_default()
-    }
-}
-
-/// The folders of the two modules that have files.
-struct Modules {
-    transformer: PathBuf,
-    pooling: PathBuf,
-}
-
-impl Modules {
-    fn read(dir: &Path) -> Result<Self> {
-        let path = dir.join("modules.json");
-        let modules: Vec<RawModule> = required(&path)?;
-        let (mut transformer, mut pooling) = (None, None);
-        for module in &modules {
-            match module.name() {
-                "Transformer" => transformer = Some(dir.join(&module.path)),
-                "Pooling" => pooling = Some(dir.join(&module.path)),
-                "Normalize" => {}
-                _ => {
-                    return Err(error::file(&path, format_args!("module {} is not supported", module.class)));
-                }
-            }
-        }
-        Ok(Self {
-            transformer: transformer.ok_or_else(|| error::file(&path, "no module Transformer"))?,
-            pooling: pooling.ok_or_else(|| error::file(&path, "no module Pooling"))?,
+            modules,
         })
     }
 }
@@ -104,7 +64,7 @@ pub(crate) struct SentenceConfig {
 
 impl SentenceConfig {
     pub(crate) fn read(transformer: &Path) -> Result<Self> {
-        for family in ["bert", "roberta", "xlm-roberta", "camembert"] {
+        for family in ["bert", "roberta", "distilbert", "xlm-roberta", "camembert"] {
             if let Some(found) = optional(&transformer.join(format!("sentence_{family}_config.json")))? {
                 return Ok(found);
             }
@@ -139,14 +99,16 @@ fn tokenizer_limit(dir: &Path) -> Result<Option<usize>> {
     Ok(tokenizer.and_then(|tokenizer| tokenizer.model_max_length).map(|length| length as usize))
 }
 
+/// config_sentence_transformers.json.
 #[derive(Deserialize, Default)]
-struct Prompts {
+struct Settings {
     #[serde(default)]
     prompts: BTreeMap<String, Option<String>>,
     default_prompt_name: Option<String>,
+    truncate_dim: Option<usize>,
 }
 
-impl Prompts {
+impl Settings {
     /// The prompt of the first of `names` that has one, otherwise the default prompt, otherwise nothing.
     fn prefix(&self, names: &[&str]) -> Result<String> {
         let named = names.iter().find_map(|&name| self.prompts.get(name));
@@ -158,31 +120,6 @@ impl Prompts {
             })?,
         };
         Ok(prompt.clone().unwrap_or_default())
-    }
-}
-
-/// The pooling mode, either a name (`pooling_mode`) or a flag for each mode.
-fn read_pooling(path: &Path) -> Result<Pooling> {
-    let config: BTreeMap<String, Value> = required(path)?;
-    if config.get("include_prompt") == Some(&Value::Bool(false)) {
-        return Err(error::file(path, "include_prompt false is not supported"));
-    }
-    let modes: Vec<&str> = match config.get("pooling_mode") {
-        Some(Value::String(mode)) => vec![mode],
-        Some(other) => {
-            return Err(error::file(path, format_args!("pooling_mode {other} is not supported")));
-        }
-        None => config
-            .iter()
-            .filter(|&(_, value)| value == &Value::Bool(true))
-            .filter_map(|(key, _)| key.strip_prefix("pooling_mode_"))
-            .collect(),
-    };
-    match modes.as_slice() {
-        ["mean" | "mean_tokens" | "mean_sqrt_len_tokens"] => Ok(Pooling::Mean),
-        ["cls" | "cls_token"] => Ok(Pooling::Cls),
-        ["max" | "max_tokens"] => Ok(Pooling::Max),
-        other => Err(error::file(path, format_args!("pooling mode {other:?} is not supported"))),
     }
 }
 

@@ -31,6 +31,17 @@ pub(crate) fn activate(arch: Arch, activation: Activation, rows: &mut [f32], bia
         Activation::Gelu => map(arch, rows, bias, gelu),
         Activation::GeluTanh => map(arch, rows, bias, gelu_tanh),
         Activation::Relu => map(arch, rows, bias, |x| x.max(0.0)),
+        Activation::Silu => map(arch, rows, bias, silu),
+    }
+}
+
+/// Adds `bias` to each row of `rows`, and multiplies the activation of its first half by its second half, into the first half.
+pub(crate) fn activate_gated(arch: Arch, activation: Activation, rows: &mut [f32], bias: &[f32]) {
+    match activation {
+        Activation::Gelu => map_gated(arch, rows, bias, gelu),
+        Activation::GeluTanh => map_gated(arch, rows, bias, gelu_tanh),
+        Activation::Relu => map_gated(arch, rows, bias, |x| x.max(0.0)),
+        Activation::Silu => map_gated(arch, rows, bias, silu),
     }
 }
 
@@ -79,6 +90,22 @@ pub(crate) fn add_and_norm(arch: Arch, rows: &mut [f32], added: &[f32], bias: &[
     );
 }
 
+/// Adds the added rows and `bias` to `rows`.
+pub(crate) fn add(arch: Arch, rows: &mut [f32], added: &[f32], bias: &[f32]) {
+    vectorized(
+        arch,
+        #[inline(always)]
+        || {
+            let width = bias.len();
+            for (row, added) in rows.chunks_exact_mut(width).zip(added.chunks_exact(width)) {
+                for ((x, &a), &b) in row.iter_mut().zip(added).zip(bias) {
+                    *x += a + b;
+                }
+            }
+        },
+    );
+}
+
 /// Normalises each row of `rows`.
 pub(crate) fn layer_norm(arch: Arch, rows: &mut [f32], norm: Norm<'_>) {
     vectorized(
@@ -104,7 +131,7 @@ pub(crate) fn to_unit(vector: &mut [f32]) -> bool {
 
 /// Runs `body`, which must be `#[inline(always)]`, compiled for the instruction set of `arch`.
 #[inline(always)]
-fn vectorized(arch: Arch, body: impl FnMut()) {
+pub(crate) fn vectorized(arch: Arch, body: impl FnMut()) {
     struct Body<F>(F);
 
     impl<F: FnMut()> WithSimd for Body<F> {
@@ -144,6 +171,24 @@ fn map(arch: Arch, rows: &mut [f32], bias: &[f32], f: impl Fn(f32) -> f32) {
             for row in rows.chunks_exact_mut(bias.len()) {
                 for (x, &b) in row.iter_mut().zip(bias) {
                     *x = f(*x + b);
+                }
+            }
+        },
+    );
+}
+
+#[inline(always)]
+fn map_gated(arch: Arch, rows: &mut [f32], bias: &[f32], f: impl Fn(f32) -> f32) {
+    vectorized(
+        arch,
+        #[inline(always)]
+        || {
+            let half = bias.len() / 2;
+            let (bias, gate_bias) = bias.split_at(half);
+            for row in rows.chunks_exact_mut(half * 2) {
+                let (first, gates) = row.split_at_mut(half);
+                for (((x, &gate), &b), &gate_b) in first.iter_mut().zip(&*gates).zip(bias).zip(gate_bias) {
+                    *x = f(*x + b) * (gate + gate_b);
                 }
             }
         },
@@ -228,6 +273,12 @@ fn gelu_tanh(x: f32) -> f32 {
     x / (1.0 + exp(-2.0 * u))
 }
 
+/// x / (1 + e⁻ˣ).
+#[inline(always)]
+fn silu(x: f32) -> f32 {
+    x / (1.0 + exp(-x))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,6 +324,8 @@ mod tests {
             let inner = (2.0 / std::f64::consts::PI).sqrt() * (wide + 0.044_715 * wide.powi(3));
             let exact = 0.5 * wide * (1.0 + inner.tanh());
             assert!((f64::from(gelu_tanh(x)) - exact).abs() < tolerance * 2.0, "gelu_tanh({x})");
+            let exact = wide / (1.0 + (-wide).exp());
+            assert!((f64::from(silu(x)) - exact).abs() < tolerance, "silu({x})");
         }
     }
 
@@ -290,6 +343,11 @@ mod tests {
                 for (&p, &x) in row.iter().zip(scores) {
                     assert!((f64::from(p) - (0.5 * f64::from(x)).exp() / total).abs() < 1e-6);
                 }
+            }
+            let mut gated = rows[..74].to_vec();
+            activate_gated(arch, Activation::Relu, &mut gated, &[bias.as_slice(), &[1.0; 37]].concat());
+            for (column, x) in gated[..37].iter().enumerate() {
+                assert_eq!(*x, (rows[column] + 0.25).max(0.0) * (rows[37 + column] + 1.0));
             }
             let mut normed = rows.clone();
             add_and_norm(arch, &mut normed, &rows, &bias, norm);

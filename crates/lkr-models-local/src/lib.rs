@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+mod attention;
 mod batch;
 mod config;
 mod embedder;
+mod embeddings;
 mod encoder;
 mod error;
 mod fingerprint;
@@ -12,6 +14,8 @@ mod int8;
 mod kernels;
 mod lane;
 mod layer;
+mod linear;
+mod modules;
 mod options;
 mod pairs;
 mod panels;
@@ -19,6 +23,9 @@ mod pooling;
 mod product;
 mod rerank_folder;
 mod reranker;
+mod rotary;
+mod scratch;
+mod steps;
 mod tokens;
 mod weights;
 

@@ -19,6 +19,10 @@ pub struct LocalOptions {
     pub cosine_scale: Option<f32>,
     /// The precision of the products with weights. Vectors of different precisions are those of different models.
     pub precision: Precision,
+    /// The numbers of each vector that are kept, from the first on, instead of the folder's `truncate_dim`; the rest is scaled
+    /// to length 1. For models that were trained for it (matryoshka representations). At least 1 and at most the model's
+    /// dimensions. Vectors of different lengths are those of different models.
+    pub truncate_dim: Option<usize>,
 }
 
 impl Default for LocalOptions {
@@ -32,6 +36,7 @@ impl Default for LocalOptions {
             passage_prefix: None,
             cosine_scale: None,
             precision: Precision::default(),
+            truncate_dim: None,
         }
     }
 }

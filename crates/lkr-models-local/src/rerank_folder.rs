@@ -6,17 +6,19 @@ use lkr_models::Result;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::config::{ModelConfig, RawConfig};
+use crate::config::{Family, ModelConfig, activation};
 use crate::error;
-use crate::folder::{RawModule, SentenceConfig, max_tokens, name_of, optional, required};
+use crate::folder::{SentenceConfig, max_tokens, name_of, optional, required};
 use crate::head::{HeadKind, OutputActivation};
+use crate::modules::{Layout, Modules};
+use crate::pooling::Pooling;
 
 /// The validated contents of the JSON files of a folder.
 #[derive(Debug)]
 pub(crate) struct RerankFolder {
     pub(crate) name: String,
     pub(crate) config: ModelConfig,
-    pub(crate) head: HeadKind,
+    pub(crate) head: HeadSource,
     pub(crate) activation: OutputActivation,
     /// The longest pair in tokens, including special ones.
     pub(crate) max_tokens: usize,
@@ -24,12 +26,21 @@ pub(crate) struct RerankFolder {
     pub(crate) weights: PathBuf,
 }
 
+/// The place of the weights behind the transformer.
+#[derive(Debug)]
+pub(crate) enum HeadSource {
+    /// In the file of the transformer.
+    Classifier(HeadKind),
+    /// In modules of their own.
+    Modules(Modules),
+}
+
 impl RerankFolder {
     pub(crate) fn read(dir: &Path) -> Result<Self> {
-        let transformer = transformer(dir)?;
+        let layout = Layout::read(dir)?;
+        let transformer = layout.transformer().to_owned();
         let path = transformer.join("config.json");
-        let (raw, labels): (RawConfig, RawLabels) = (required(&path)?, required(&path)?);
-        let config = ModelConfig::try_from(raw)?;
+        let (config, labels): (ModelConfig, RawLabels) = (ModelConfig::read(&path)?, required(&path)?);
         let sentence_config: RerankerConfig =
             optional(&dir.join("config_sentence_transformers.json"))?.unwrap_or_default();
         if let Some(name) = &sentence_config.default_prompt_name {
@@ -37,7 +48,10 @@ impl RerankFolder {
         }
         Ok(Self {
             name: name_of(dir),
-            head: labels.head()?,
+            head: match layout {
+                Layout::Modules(modules) => HeadSource::Modules(modules),
+                Layout::Transformer(_) => HeadSource::Classifier(labels.head(&config)?),
+            },
             activation: output_activation(
                 sentence_config.activation_fn.as_deref().or_else(|| labels.activation_fn()),
             )?,
@@ -46,22 +60,6 @@ impl RerankFolder {
             weights: transformer.join("model.safetensors"),
             config,
         })
-    }
-}
-
-/// The folder of the transformer: the folder itself, unless `modules.json` names another as its only module.
-fn transformer(dir: &Path) -> Result<PathBuf> {
-    let path = dir.join("modules.json");
-    let Some(modules): Option<Vec<RawModule>> = optional(&path)? else { return Ok(dir.to_owned()) };
-    match modules.as_slice() {
-        [module] if module.name() == "Transformer" => Ok(dir.join(&module.path)),
-        modules => {
-            let classes: Vec<&str> = modules.iter().map(RawModule::name).collect();
-            Err(error::file(
-                &path,
-                format_args!("modules {classes:?} are not a reranker, which has one Transformer"),
-            ))
-        }
     }
 }
 
@@ -84,6 +82,11 @@ struct RawLabels {
     sentence_transformers: RawActivation,
     /// The location before version 4.
     sbert_ce_default_activation_function: Option<String>,
+    // What only ModernBERT has.
+    classifier_pooling: Option<String>,
+    classifier_activation: Option<String>,
+    #[serde(default)]
+    classifier_bias: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -92,7 +95,7 @@ struct RawActivation {
 }
 
 impl RawLabels {
-    fn head(&self) -> Result<HeadKind> {
+    fn head(&self, config: &ModelConfig) -> Result<HeadKind> {
         if let Some(other) =
             self.architectures.iter().find(|name| !name.ends_with("ForSequenceClassification"))
         {
@@ -105,7 +108,26 @@ impl RawLabels {
                 "a model with {labels} labels is not a reranker, which has one"
             )));
         }
-        Ok(if self.model_type == "bert" { HeadKind::Pooler } else { HeadKind::Dense })
+        match &config.family {
+            Family::Bert if self.model_type == "bert" => Ok(HeadKind::Pooler),
+            Family::Bert => Ok(HeadKind::Dense),
+            Family::DistilBert => Ok(HeadKind::PreClassifier),
+            Family::ModernBert(_) => self.prediction_head(),
+        }
+    }
+
+    fn prediction_head(&self) -> Result<HeadKind> {
+        let pooling = match self.classifier_pooling.as_deref() {
+            Some("cls") => Pooling::Cls,
+            Some("mean") => Pooling::Mean,
+            Some(other) => {
+                return Err(error::config(format_args!("classifier_pooling {other} is not supported")));
+            }
+            None => return Err(error::config("config.json has no classifier_pooling")),
+        };
+        let name = self.classifier_activation.as_deref().unwrap_or("gelu");
+        let activation = activation("classifier_activation", name)?;
+        Ok(HeadKind::Prediction { pooling, activation, biased: self.classifier_bias })
     }
 
     fn activation_fn(&self) -> Option<&str> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use async_trait::async_trait;
-use lkr_models::{Precision, Reranker, RerankerProfile, Result};
+use lkr_models::{Reranker, RerankerProfile, Result};
 
 use crate::config::Positions;
 use crate::encoder::Encoder;
@@ -12,10 +12,11 @@ use crate::error;
 use crate::fingerprint::fingerprint;
 use crate::head::Head;
 use crate::lane::{Encode, Lane};
+use crate::linear::WeightFormat;
 use crate::pairs::PairTokenizer;
-use crate::rerank_folder::RerankFolder;
+use crate::rerank_folder::{HeadSource, RerankFolder};
 use crate::tokens::Sequence;
-use crate::weights::WeightsFile;
+use crate::weights::{Tensors, WeightsFile};
 
 /// Options that the folder of a reranker does not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,19 +49,20 @@ pub struct LocalReranker {
 struct Model {
     tokenizer: PairTokenizer,
     encoder: Encoder,
+    hidden: usize,
     head: Head,
 }
 
 impl Encode for Model {
     fn encode(&self, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
         let states = self.encoder.states(sequences)?;
-        states.each().map(|rows| Ok(vec![self.head.score(rows)?])).collect()
+        states.each().map(|rows| Ok(vec![self.head.score(rows, self.hidden)?])).collect()
     }
 }
 
 impl LocalReranker {
-    /// Opens the folder `dir` in the format of transformers or sentence-transformers: a sequence classifier of the BERT
-    /// or XLM-RoBERTa family with one label.
+    /// Opens the folder `dir` in the format of transformers or sentence-transformers: a sequence classifier of the
+    /// BERT, DistilBERT, RoBERTa or ModernBERT family with one label, or a transformer with a head of modules.
     ///
     /// The weights are mapped into memory, so the files must not be changed in place while the model is in use
     /// (replacing a file is fine). Blocks while the tokenizer is read, some tens of milliseconds to a second.
@@ -69,11 +71,13 @@ impl LocalReranker {
     /// the message names it.
     pub fn open(dir: &Path, options: &RerankOptions) -> Result<Self> {
         let folder = RerankFolder::read(dir)?;
-        let RerankFolder { name, config, head, activation, max_tokens, .. } = &folder;
+        let RerankFolder { name, config, activation, max_tokens, .. } = &folder;
         let tokenizer =
             std::fs::read(&folder.tokenizer).map_err(|why| error::file(&folder.tokenizer, why))?;
         let weights = WeightsFile::open(&folder.weights)?;
-        let settings = format!("{config:?} {head:?} {activation:?} {max_tokens}");
+        let tensors = weights.tensors()?;
+        let (head, head_id) = load_head(&folder, &tensors)?;
+        let settings = format!("{} {head_id} {activation:?} {max_tokens}", config.for_id());
         let profile = RerankerProfile {
             id: fingerprint(weights.bytes(), &tokenizer, &settings),
             name: name.clone(),
@@ -81,12 +85,32 @@ impl LocalReranker {
         };
         let types = config.positions == Positions::FromZero && config.token_types > 1;
         let tokenizer = PairTokenizer::load(&folder.tokenizer, &tokenizer, *max_tokens, types)?;
-        let tensors = weights.tensors()?;
-        let encoder = Encoder::load(config, &tensors, Precision::Float32)?;
-        let head = Head::load(config, *head, *activation, &tensors)?;
+        let encoder = Encoder::load(config, *max_tokens, &tensors, WeightFormat::Floats)?;
+        let model = Model { tokenizer, encoder, hidden: config.hidden, head };
         tracing::debug!(id = profile.id, name = profile.name, "reranker opened");
         let lane = Lane::new(String::new(), options.threads);
-        Ok(Self { profile, lane, model: Arc::new(Model { tokenizer, encoder, head }) })
+        Ok(Self { profile, lane, model: Arc::new(model) })
+    }
+}
+
+/// The head and its part of the model's id.
+fn load_head(folder: &RerankFolder, tensors: &Tensors<'_>) -> Result<(Head, String)> {
+    let RerankFolder { config, activation, .. } = folder;
+    match &folder.head {
+        HeadSource::Classifier(kind) => {
+            Ok((Head::load(config, *kind, *activation, tensors)?, format!("{kind:?}")))
+        }
+        HeadSource::Modules(modules) => {
+            let steps = modules.load_steps(config.hidden, "scores")?;
+            if steps.width != 1 {
+                return Err(error::config(format_args!(
+                    "modules with {} results are not a reranker, which has one",
+                    steps.width
+                )));
+            }
+            let id = format!("{:?}{}", modules.pooling, steps.id);
+            Ok((Head::of_modules(modules.pooling, steps, *activation), id))
+        }
     }
 }
 

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use lkr_models::Result;
+use lkr_models::{Error, Result};
 use memmap2::{Advice, Mmap};
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error;
 
-/// The end of the name of the token table. The part before it is the prefix of all names.
-const ANCHOR: &str = "embeddings.word_embeddings.weight";
+/// The ends of the name of the token table, one for each way to name it. The part before it is the prefix of all names.
+const ANCHORS: [&str; 2] = ["embeddings.word_embeddings.weight", "embeddings.tok_embeddings.weight"];
 
 /// A memory-mapped safetensors file.
 #[derive(Debug)]
@@ -24,23 +24,29 @@ pub(crate) struct WeightsFile {
 }
 
 impl WeightsFile {
+    /// Opens the weights of a transformer. The prefix of its names is found by the table of tokens.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|why| error::file(path, why))?;
+        let mut file = Self::open_module(path)?;
+        let tensors = SafeTensors::deserialize(&file.map).map_err(|why| error::file(path, why))?;
+        let names = tensors.names().into_iter();
+        let prefixes = names.filter_map(|name| ANCHORS.iter().find_map(|anchor| name.strip_suffix(anchor)));
+        let prefix = prefixes.min_by_key(|prefix| prefix.len()).map(str::to_owned);
+        file.prefix =
+            prefix.ok_or_else(|| error::file(path, format_args!("no tensor {}", ANCHORS.join(" or "))))?;
+        Ok(file)
+    }
+
+    /// Opens the weights of a module, whose names have no prefix.
+    pub(crate) fn open_module(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|why| unreadable(path, &why))?;
         #[expect(unsafe_code, reason = "mapping a file has no safe form")]
         // SAFETY: the map is read-only and read only as plain numbers, for which all bytes are valid. A model folder is
         // not written to while it is in use, as the documentation of `LocalEmbedder::open` requires.
         let map = unsafe { Mmap::map(&file) }.map_err(|why| error::file(path, why))?;
         // Reading ahead only saves page faults of the first queries, so a failure does not matter.
         let _ = map.advise(Advice::WillNeed);
-        let tensors = SafeTensors::deserialize(&map).map_err(|why| error::file(path, why))?;
-        let prefix = tensors
-            .names()
-            .into_iter()
-            .filter_map(|name| name.strip_suffix(ANCHOR))
-            .min_by_key(|prefix| prefix.len())
-            .ok_or_else(|| error::file(path, format_args!("no tensor {ANCHOR}")))?
-            .to_owned();
-        Ok(Self { path: path.to_owned(), map: Arc::new(map), prefix })
+        SafeTensors::deserialize(&map).map_err(|why| error::file(path, why))?;
+        Ok(Self { path: path.to_owned(), map: Arc::new(map), prefix: String::new() })
     }
 
     /// The bytes of the whole file.
@@ -53,6 +59,17 @@ impl WeightsFile {
         let parsed = SafeTensors::deserialize(&self.map).map_err(|why| error::file(&self.path, why))?;
         Ok(Tensors { file: self, prefix: &self.prefix, parsed: Arc::new(parsed) })
     }
+}
+
+/// The error of a file that cannot be opened, with advice if the weights are there in the older form.
+fn unreadable(path: &Path, why: &std::io::Error) -> Error {
+    if path.with_file_name("pytorch_model.bin").is_file() {
+        return error::file(
+            path,
+            format_args!("{why}; pytorch_model.bin is not supported, save it as safetensors"),
+        );
+    }
+    error::file(path, why)
 }
 
 /// The tensors of a file.

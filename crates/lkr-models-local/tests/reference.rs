@@ -14,7 +14,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{assert_unit, cosine, fixture, minilm, open, open_int8};
+use common::{FAMILIES, assert_unit, cosine, fixture, minilm, open, open_int8};
 use lkr_models::{EmbedKind, Embedder, Precision};
 use lkr_models_local::LocalEmbedder;
 use serde::Deserialize;
@@ -108,6 +108,45 @@ async fn bert_with_cls_pooling_and_prompts_matches_the_reference_vectors() {
 #[tokio::test]
 async fn xlm_roberta_matches_the_reference_vectors() {
     check_family("tiny-xlm-roberta-mean").await;
+}
+
+#[tokio::test]
+async fn distilbert_matches_the_reference_vectors() {
+    check_family("tiny-distilbert-mean").await;
+}
+
+#[tokio::test]
+async fn modernbert_matches_the_reference_vectors() {
+    check_family("tiny-modernbert-cls").await;
+}
+
+#[tokio::test]
+async fn modernbert_with_older_settings_modules_and_a_cut_matches_the_reference_vectors() {
+    check_family("tiny-modernbert-dense").await;
+}
+
+#[tokio::test]
+async fn bert_with_a_linear_layer_matches_the_reference_vectors() {
+    check_family("tiny-bert-dense").await;
+}
+
+#[tokio::test]
+async fn int8_of_each_family_is_close_to_the_reference_vectors() {
+    for name in FAMILIES {
+        let folder = fixture(name);
+        let bytes = fs::read(folder.join("expected.json")).unwrap();
+        let cases: Vec<Case> = serde_json::from_slice(&bytes).unwrap();
+        let texts: Vec<String> = cases.iter().map(|case| case.text.clone()).collect();
+        let embedder = open_int8(&folder);
+        assert_ne!(embedder.profile().id, open(&folder).profile().id);
+        let vectors = embedder.embed(EmbedKind::Passage, &texts).await.unwrap();
+        for (case, vector) in cases.iter().zip(&vectors) {
+            assert_unit(&embedder, vector);
+            let cosine = cosine(vector, &case.passage);
+            println!("{name} {:?}: {cosine}", case.text.get(..20));
+            assert!(cosine >= 0.98, "{name} {:?}: cosine {cosine}", case.text);
+        }
+    }
 }
 
 #[test]

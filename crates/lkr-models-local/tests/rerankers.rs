@@ -13,12 +13,11 @@ mod common;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use common::{fixture, open_reranker};
+use common::{copy, fixture, open_reranker};
 use lkr_models::{ErrorKind, Reranker};
 use lkr_models_local::{LocalReranker, RerankOptions};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 #[derive(Deserialize)]
 struct Case {
@@ -60,14 +59,19 @@ async fn xlm_roberta_matches_the_reference_scores() {
     check_family("tiny-xlm-roberta-reranker", 1e-4).await;
 }
 
-fn copy(name: &str) -> TempDir {
-    let dir = TempDir::new().unwrap();
-    for entry in fs::read_dir(fixture(name)).unwrap().map(Result::unwrap) {
-        if entry.path().is_file() {
-            fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
-        }
-    }
-    dir
+#[tokio::test]
+async fn distilbert_matches_the_reference_scores() {
+    check_family("tiny-distilbert-reranker", 1e-4).await;
+}
+
+#[tokio::test]
+async fn modernbert_matches_the_reference_scores() {
+    check_family("tiny-modernbert-reranker", 1e-4).await;
+}
+
+#[tokio::test]
+async fn modernbert_with_a_head_of_modules_matches_the_reference_scores() {
+    check_family("tiny-modernbert-modules-reranker", 1e-4).await;
 }
 
 fn set(dir: &Path, file: &str, key: &str, value: Value) {
@@ -121,10 +125,39 @@ fn folder_of_another_model_is_refused() {
     fs::copy(fixture("tiny-bert-mean").join("modules.json"), dir.path().join("modules.json")).unwrap();
     assert_refused(dir.path(), "Pooling");
     // An embedding model has no classification head.
-    assert_refused(&fixture("tiny-bert-mean"), "Pooling");
+    assert_refused(&fixture("tiny-bert-mean"), "modules with 32 results");
+    assert_refused(&fixture("tiny-bert-dense"), "modules with 48 results");
     let dir = copy("tiny-bert-reranker");
     set(dir.path(), "tokenizer_config.json", "model_max_length", json!(3));
     assert_refused(dir.path(), "limit of 3");
+}
+
+#[test]
+fn unsupported_head_is_named_in_the_error() {
+    let name = "tiny-modernbert-reranker";
+    for (key, value, expected) in [
+        ("classifier_pooling", json!("max"), "classifier_pooling max"),
+        ("classifier_pooling", json!(null), "classifier_pooling"),
+        ("classifier_activation", json!("mish"), "classifier_activation mish"),
+        ("architectures", json!(["ModernBertModel"]), "ModernBertModel is not a reranker"),
+        ("norm_bias", json!(true), "head.norm.bias is missing"),
+    ] {
+        let dir = copy(name);
+        set(dir.path(), "config.json", key, value);
+        assert_refused(dir.path(), expected);
+    }
+    let dir = copy("tiny-distilbert-reranker");
+    set(dir.path(), "config.json", "model_type", json!("bert"));
+    assert_refused(dir.path(), "hidden_size");
+    for (key, value, expected) in [
+        ("module_output_name", json!("sentence_embedding"), "only scores"),
+        ("out_features", json!(2), "shape [1, 32], not [2, 32]"),
+        ("activation_function", json!("torch.nn.modules.activation.Mish"), "Mish"),
+    ] {
+        let dir = copy("tiny-modernbert-modules-reranker");
+        set(dir.path(), "4_Dense/config.json", key, value);
+        assert_refused(dir.path(), expected);
+    }
 }
 
 #[tokio::test]

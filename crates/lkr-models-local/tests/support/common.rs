@@ -2,15 +2,46 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use lkr_models::Embedder;
 use lkr_models::Precision;
 use lkr_models_local::{LocalEmbedder, LocalOptions, LocalReranker, RerankOptions};
+use tempfile::TempDir;
+
+/// The folders of embedding models in `tests/fixtures`, at least one of each family.
+pub(crate) const FAMILIES: [&str; 7] = [
+    "tiny-bert-cls",
+    "tiny-bert-dense",
+    "tiny-bert-mean",
+    "tiny-distilbert-mean",
+    "tiny-modernbert-cls",
+    "tiny-modernbert-dense",
+    "tiny-xlm-roberta-mean",
+];
 
 /// A folder of `tests/fixtures`.
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// A copy of a fixture that a test can damage.
+pub(crate) fn copy(name: &str) -> TempDir {
+    fn walk(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+            let target = to.join(entry.file_name());
+            if entry.path().is_dir() {
+                walk(&entry.path(), &target);
+            } else {
+                fs::copy(entry.path(), target).unwrap();
+            }
+        }
+    }
+    let dir = TempDir::new().unwrap();
+    walk(&fixture(name), dir.path());
+    dir
 }
 
 pub(crate) fn open(dir: &Path) -> LocalEmbedder {
