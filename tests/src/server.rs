@@ -174,7 +174,17 @@ impl Server {
     /// The command that starts a server with this folder and port.
     #[must_use]
     pub fn command(&self) -> Command {
-        let mut command = bare_command(self.folder.path());
+        self.command_of(server_binary())
+    }
+
+    /// Whether it works on stores outside of its data folder that no other server has.
+    pub(crate) const fn has_own_stores(&self) -> bool {
+        self.stores.is_some()
+    }
+
+    /// The command that starts a program with this folder and the configuration of this server.
+    pub(crate) fn command_of(&self, program: &Path) -> Command {
+        let mut command = bare_command(program, self.folder.path());
         command
             .env("RUST_LOG", LOG)
             .env("LKR_LISTEN", format!("127.0.0.1:{}", self.port))
@@ -297,9 +307,9 @@ pub fn free_port() -> u16 {
     listener.local_addr().expect("an address").port()
 }
 
-/// The server's command in a folder, without `LKR_` variables.
-pub(crate) fn bare_command(folder: &Path) -> Command {
-    let mut command = Command::new(server_binary());
+/// A program's command in a folder, without `LKR_` variables.
+pub(crate) fn bare_command(program: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(program);
     for (key, _) in std::env::vars_os() {
         if key.to_string_lossy().starts_with("LKR_") {
             command.env_remove(key);
