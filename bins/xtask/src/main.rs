@@ -92,6 +92,10 @@ fn test(arguments: &[OsString]) -> Result<()> {
     check_locks()?;
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"])?;
     tests.args(arguments);
+    if arguments.is_empty() {
+        // All programs are built for their own tests.
+        tests.env("LKR_TEST_PROGRAMS_BUILT", "1");
+    }
     with_model(&mut tests)?;
     tools::with_tools(&mut tests)?;
     run(tests)?;
