@@ -1,6 +1,6 @@
 //! The state of a document, read consistently so that a step can depend on it.
 
-use lkr_domain::{Creator, DocId, Document, TaskId};
+use lkr_domain::{Clock, Creator, DocId, Document, TaskId};
 use lkr_state::{Expect, Record, ScanOrder, StateStoreExt, Write, retry_on_conflict};
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +8,12 @@ use crate::{
     ActiveTask, Catalog, ConcurrentEdit, DocumentChange, Error, ErrorKind, LimitExceeded, Result, Stored,
     Task, TaskStatus, TaskSubject, catalog::read_document, key, task_record::read_task,
 };
+
+/// The revisions among which that of a copy is chosen: a second in microseconds.
+const COPY_SPAN: u64 = 1 << 20;
+
+/// The fewest of them.
+const MIN_COPY_SPAN: u64 = 1 << 10;
 
 /// An unfinished task with its record.
 #[derive(Debug, Clone, PartialEq)]
@@ -300,15 +306,25 @@ impl DocumentState {
     }
 
     /// A revision for a copy of the live document's points. It is below those of replacements that were accepted already, so
-    /// that these still replace the copy.
-    #[must_use]
-    pub fn copy_revision(&self, now: time::OffsetDateTime) -> u64 {
+    /// that these still replace the copy. It is chosen by lot: that of a copy that was given up becomes garbage, and must
+    /// not be used again.
+    ///
+    /// # Errors
+    /// `Conflict` if an unfinished or failed replacement leaves no room for it. Revisions are microseconds, so that happens
+    /// only if the replacement was accepted within a millisecond of what it replaces.
+    pub fn copy_revision(&self, clock: &dyn Clock) -> Result<u64> {
         let live = self.document.as_ref().map_or(0, |document| document.value.revision);
-        if self.revisions().all(|revision| revision <= live) {
-            return self.next_revision(now);
+        let (first, span) = match self.revisions().filter(|revision| *revision > live).min() {
+            Some(next) => (live + 1, (next - live - 1).min(COPY_SPAN)),
+            None => (self.next_revision(clock.now()), COPY_SPAN),
+        };
+        if span < MIN_COPY_SPAN {
+            let reason = "a replacement was accepted right after the document; try again when it has ended";
+            return Err(Error::new(ErrorKind::Conflict, "choose revision", reason));
         }
-        let is_free = |candidate: &u64| self.revisions().all(|revision| revision != *candidate);
-        (live + 1..).find(is_free).unwrap_or(live)
+        // The lower half of such an id is random but for two bits.
+        let lot = (clock.new_uuid().as_u128() & u128::from(u64::MAX)) as u64;
+        Ok(first + lot % span)
     }
 
     /// The write that expects the live document's record to be unchanged.

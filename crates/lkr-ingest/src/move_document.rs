@@ -51,7 +51,7 @@ async fn try_move(
     let present = catalog.document_state(doc_id).await?;
     let Some(before) = present.document.as_ref().map(|document| &document.value) else { return Ok(None) };
     let now = catalog.now();
-    let revision = present.copy_revision(now);
+    let revision = present.copy_revision(catalog.clock())?;
     let after = Document { revision, updated_at: now, ..apply_by_hand(change, before)? };
     let concurrent = concurrent_change(&present, change)?;
     let pending = state.changes.begin_copy(doc_id, revision).await?;

@@ -1,15 +1,16 @@
 //! Spaces: what a scope shows, that nothing outside it changes an answer, moving documents, deleting spaces.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, atomic::Ordering};
 
 use lkr::{
     Creator, Dedup, DocId, DocumentChange, ErrorKind, KnowledgeBase, ListFilter, Scope, SearchRequest,
     SearchResponse, SpaceName, Submission, Task, TaskId, TaskKind, TaskLists, TaskStatus, Upsert,
     spaces::{Caller, NewSpace, ReadPolicy, WritePolicy},
 };
-use lkr_state::{FailingState, MemoryState, StateStore};
+use lkr_state::{FailingState, MemoryState, ScanOrder, StateStore};
 
 use crate::{
+    change_failures::limit_calls,
     changes::{assert_tags, category},
     common::{ScriptedEmbedder, TestStores, document, wait_for_task, wait_until},
     ingest::points,
@@ -244,6 +245,48 @@ async fn running_replacement_goes_along_with_a_move() {
     assert_tags(&stores, &document).await;
     assert_eq!(found(&kb, scope(&["b"]), "new slate").await, [doc_id]);
     assert_eq!(found(&kb, scope(&["a"]), "slate").await, []);
+}
+
+/// The copy of a move that failed becomes garbage, so the next move must not copy to the same revision, even if a replacement
+/// that waits leaves little choice.
+#[tokio::test]
+async fn move_that_is_tried_again_copies_to_another_revision() {
+    let (left, hook) = limit_calls("apply", lkr_state::ErrorKind::Internal);
+    let state = FailingState::new(Arc::new(MemoryState::default()), hook);
+    let stores = TestStores { state: Arc::new(state), ..TestStores::default() };
+    let embedder = ScriptedEmbedder::new(100);
+    let kb = stores.open(Some(Arc::clone(&embedder))).await;
+    let doc_id = add_to(&kb, "a", "old slate", 3).await.doc_id().unwrap();
+    embedder.permits.forget_permits(1000);
+    let task = kb.replace(doc_id, document("new slate", 9), into_space("a")).await.unwrap().unwrap();
+    wait_until("the replacement runs", async || {
+        kb.task(task.task_id).await.unwrap().unwrap().status == TaskStatus::Running
+    })
+    .await;
+    let mut copies = Vec::new();
+    for _ in 0..3 {
+        // The note is written, and nothing after it.
+        left.store(1, Ordering::SeqCst);
+        kb.change(doc_id, to("b")).await.unwrap_err();
+        let notes = stores.state.scan("change/", None, ScanOrder::Ascending, 10).await.unwrap();
+        let note = String::from_utf8(notes[0].1.value.to_vec()).unwrap();
+        copies.push(note.split('@').next().unwrap().parse::<u64>().unwrap());
+        left.store(u64::MAX, Ordering::SeqCst);
+        wait_until("the copy is given up", async || {
+            stores.state.scan("change/", None, ScanOrder::Ascending, 10).await.unwrap().is_empty()
+        })
+        .await;
+    }
+    let moved = kb.change(doc_id, to("b")).await.unwrap().unwrap();
+    copies.push(moved.revision);
+    let different: std::collections::BTreeSet<u64> = copies.iter().copied().collect();
+    assert_eq!(different.len(), copies.len(), "a revision was used twice: {copies:?}");
+    wait_until("the copies are collected", async || {
+        stores.state.scan("trash/", None, ScanOrder::Ascending, 10).await.unwrap().is_empty()
+    })
+    .await;
+    assert!(kb.text(doc_id).await.unwrap().is_some());
+    assert_eq!(found(&kb, scope(&["b"]), "old slate").await, [doc_id]);
 }
 
 #[tokio::test]
