@@ -17,6 +17,14 @@ struct CosineScaleV1 {
     cosine_scale: f32,
 }
 
+/// The note that a document may lack dense vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unembedded {
+    /// The document.
+    pub doc_id: DocId,
+    version: u64,
+}
+
 impl Catalog {
     /// The unfinished re-embedding task.
     ///
@@ -94,17 +102,27 @@ impl Catalog {
         Ok(self.state.apply(notes.collect()).await?)
     }
 
-    /// Up to `limit` documents that lack dense vectors, beyond `after`. Some may have been deleted since.
-    pub async fn unembedded(&self, after: Option<DocId>, limit: usize) -> Result<Vec<DocId>> {
+    /// Up to `limit` notes of documents that lack dense vectors, beyond that of `after`. Some documents may have been deleted
+    /// since.
+    pub async fn unembedded(&self, after: Option<DocId>, limit: usize) -> Result<Vec<Unembedded>> {
         let after = after.map(key::unembedded);
         let records = self.state.scan(key::UNEMBEDDED, after.as_deref(), ScanOrder::Ascending, limit).await?;
-        Ok(records.iter().filter_map(|(key, _)| key.strip_prefix(key::UNEMBEDDED)?.parse().ok()).collect())
+        let notes = records.into_iter().filter_map(|(key, record)| {
+            let doc_id = key.strip_prefix(key::UNEMBEDDED)?.parse().ok()?;
+            Some(Unembedded { doc_id, version: record.version })
+        });
+        Ok(notes.collect())
     }
 
-    /// Records that documents have dense vectors and invalidates cached answers.
-    pub async fn mark_embedded(&self, documents: &[DocId]) -> Result<()> {
-        let notes = documents.iter().map(|&id| Write::delete(key::unembedded(id), Expect::Any));
-        Ok(self.state.apply(notes.chain(Self::invalidate_cached_answers()).collect()).await?)
+    /// Records that a document has dense vectors and invalidates cached answers. A note that was written again since it was
+    /// read stays: another revision was published without vectors meanwhile.
+    pub async fn mark_embedded(&self, note: &Unembedded) -> Result<()> {
+        let delete = Write::delete(key::unembedded(note.doc_id), Expect::Version(note.version));
+        let step = [delete].into_iter().chain(Self::invalidate_cached_answers()).collect();
+        match self.state.apply(step).await {
+            Err(error) if error.kind() == lkr_state::ErrorKind::Conflict => Ok(()),
+            result => Ok(result?),
+        }
     }
 }
 

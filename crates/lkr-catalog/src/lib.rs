@@ -54,6 +54,7 @@ pub use change::ChangeNote;
 pub use collection_phase::{Arrival, CollectionPhase, CollectionState};
 pub use concurrent_edit::{ConcurrentEdit, DocumentChange};
 pub use document_state::{DocumentState, FailedAttempt, UnfinishedTask};
+pub use embedding::Unembedded;
 pub use error::{Error, ErrorKind, Result};
 pub use fingerprint_changes::{FINGERPRINT_CHANGE_KEPT, FingerprintChange};
 pub use garbage::Garbage;

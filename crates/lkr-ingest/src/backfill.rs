@@ -7,7 +7,7 @@ use lkr_models::Embedder;
 use lkr_vectors::{Condition, Filter};
 
 use crate::{
-    Result,
+    Ports, Result,
     calibrate::calibrate,
     categorize::categorize_late,
     collections::{delete_everywhere, live_model},
@@ -69,14 +69,15 @@ async fn backfill(state: &IngestState, tried: &mut Tried) -> Result<()> {
             }
             return Ok(());
         };
-        after = Some(*last);
-        let mut done = Vec::new();
-        for doc_id in noted {
+        after = Some(last.doc_id);
+        for note in noted {
+            let doc_id = note.doc_id;
             if tried.unembeddable.contains(&doc_id) {
                 continue;
             }
             match complete(state, &*embedder, doc_id).await {
-                Ok(()) => done.push(doc_id),
+                Ok(true) => catalog.mark_embedded(&note).await?,
+                Ok(false) => {}
                 Err(error) if error.is_retryable() => return Err(error),
                 // One document does not block the others.
                 Err(error) => {
@@ -85,26 +86,31 @@ async fn backfill(state: &IngestState, tried: &mut Tried) -> Result<()> {
                 }
             }
         }
-        if !done.is_empty() {
-            catalog.mark_embedded(&done).await?;
-        }
     }
     Ok(())
 }
 
-/// Gives a document its vectors, and the category that needed them. Removes what is left of a deleted document.
-async fn complete(state: &IngestState, embedder: &dyn Embedder, doc_id: DocId) -> Result<()> {
+async fn live_revision(ports: &Ports, doc_id: DocId) -> Result<Option<u64>> {
+    let document = ports.catalog.document(doc_id).await?;
+    Ok(document.map(|document| document.value.revision))
+}
+
+/// Gives a document its vectors, and the category that needed them. Removes what is left of a deleted document. `false` if
+/// another revision was published meanwhile, which may lack them.
+async fn complete(state: &IngestState, embedder: &dyn Embedder, doc_id: DocId) -> Result<bool> {
     let (ports, changes) = (&state.ports, &state.changes);
+    let before = live_revision(ports, doc_id).await?;
     VectorFiller { ports, changes, batch: state.options.batch }.fill(embedder, doc_id).await?;
     if let Some(document) = ports.catalog.document(doc_id).await? {
         let model = &embedder.profile().id;
         let l1_vector = own_vector(ports, model, &document.value).await?;
         let vector = l1_vector.as_deref().map(|l1_vector| (l1_vector, &**model));
-        return categorize_late(ports, changes, &document.value, vector).await;
+        categorize_late(ports, changes, &document.value, vector).await?;
+        return Ok(live_revision(ports, doc_id).await? == before);
     }
     if ports.catalog.active(doc_id.into()).await?.is_none() {
         let filter = Filter::only(Condition::Docs(vec![doc_id]));
         delete_everywhere(&*ports.vectors, &filter).await?;
     }
-    Ok(())
+    Ok(before.is_none())
 }
