@@ -97,7 +97,9 @@ async fn try_accept(
         return Ok(Some(same.task.clone()));
     }
     if live_model(&*ports.vectors).await?.as_ref() == Some(&model.id) {
-        if let Some(unfinished) = unfinished {
+        // Among several processes, one may start that does not know of the change yet.
+        let may_cancel = matches!(trigger, ReembedTrigger::Actor(_)) || !ports.peers.is_shared();
+        if let Some(unfinished) = unfinished.filter(|_| may_cancel) {
             let collections = abandon(&catalog.collection_state().await?)?;
             catalog.cancel(unfinished, vec![Catalog::clear_declined_model(), collections]).await?;
         }

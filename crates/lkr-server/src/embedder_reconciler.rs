@@ -202,9 +202,10 @@ impl ReconcileLoop {
         if let Some(embedder) = &embedder {
             self.record(&snapshot, &embedder.profile().id).await?;
         }
-        match (changed_by, &self.applied) {
-            (None, None) => self.kb.set_embedder_at_start(embedder).await?,
-            (by, _) => self.kb.set_embedder(embedder, &by.cloned().unwrap_or_default()).await?,
+        // Another process has told the change already that this one only notices, and it may have been cancelled since.
+        match changed_by {
+            None => self.kb.set_embedder_at_start(embedder).await?,
+            Some(by) => self.kb.set_embedder(embedder, by).await?,
         };
         self.applied = Some(entry.clone());
         Ok(())

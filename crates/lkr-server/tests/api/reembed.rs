@@ -1,5 +1,7 @@
 //! Changes of the embedding model through the settings.
 
+use std::time::Duration;
+
 use actix_web::http::Method;
 use lkr_test_provider::{Fault, TestProvider};
 use serde_json::{Value, json};
@@ -53,6 +55,28 @@ async fn embedding_model_change_reembeds_all_documents() {
     assert_eq!(count, 2);
     set_model(&api, &admin, "local_llm", "memory-48").await;
     assert_eq!(changes(&api).await.len(), count, "the same model needs no re-embedding");
+}
+
+#[actix_web::test]
+async fn cancelled_model_change_is_not_begun_again_by_another_process() {
+    let api = api().await;
+    let admin = api.admin().await;
+    api.add(&admin, json!({ "text": "Io has volcanoes. They never rest." })).await;
+    let _other = api.follow_settings().await;
+    set_model(&api, &admin, "local_llm", "stuck-32").await;
+    let tasks = changes(&api).await;
+    let path = format!("/api/v1/documents/tasks/{}/cancel", tasks[0]["task_id"].as_str().unwrap());
+    api.post(&path, &admin, json!({})).await.data();
+    // The other process reads the settings twice.
+    tokio::time::pause();
+    tokio::time::sleep(Duration::from_secs(70)).await;
+    tokio::time::resume();
+    let after = changes(&api).await;
+    assert_eq!(after.len(), 1, "{after:?}");
+    assert_eq!(after[0]["status"], "failed");
+    // A person who asks again gets the change.
+    set_model(&api, &admin, "local_llm", "stuck-32").await;
+    assert_eq!(changes(&api).await.len(), 2);
 }
 
 #[actix_web::test]

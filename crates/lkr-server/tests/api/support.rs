@@ -309,10 +309,15 @@ fn builder(options: &TestOptions, faults: &FaultInjector) -> (Builder, Arc<dyn S
     (builder.ingest_options(options.ingest.clone()), state)
 }
 
-/// Connects to in-memory embedders by model name: `memory-32` has 32 dimensions. Other models connect over HTTP.
+/// Connects to in-memory embedders by model name: `memory-32` has 32 dimensions, and so has `stuck-32`, which never answers.
+/// Other models connect over HTTP.
 fn connect_by_name() -> ConnectEmbedder {
     let connect_http = connect(Arc::new(NoCallCounts));
     Arc::new(move |entry, outgoing| {
+        if let Some(dims) = entry.model.strip_prefix("stuck-").and_then(|dims| dims.parse().ok()) {
+            let embedder: Arc<dyn Embedder> = Arc::new(StuckEmbedder(MemoryEmbedder::with_dims(dims)));
+            return Box::pin(std::future::ready(Ok(embedder)));
+        }
         let dims = entry.model.strip_prefix("memory-").and_then(|dims| dims.parse().ok());
         match dims {
             Some(dims) => {
@@ -322,6 +327,25 @@ fn connect_by_name() -> ConnectEmbedder {
             None => connect_http(entry, outgoing),
         }
     })
+}
+
+/// An embedder whose calls never end.
+#[derive(Debug)]
+struct StuckEmbedder(MemoryEmbedder);
+
+#[async_trait::async_trait]
+impl Embedder for StuckEmbedder {
+    fn profile(&self) -> &models::EmbedderProfile {
+        self.0.profile()
+    }
+
+    async fn embed(&self, _: models::EmbedKind, _: &[String]) -> models::Result<Vec<Vec<f32>>> {
+        std::future::pending().await
+    }
+
+    fn letters_per_piece(&self, text: &str) -> Option<f32> {
+        self.0.letters_per_piece(text)
+    }
 }
 
 /// Ignores the calls of models.
@@ -337,6 +361,20 @@ fn state_error(retryable: bool) -> lkr_state::ErrorKind {
 }
 
 impl<S: App> Api<S> {
+    /// Follows the settings as another process on the same stores does.
+    pub(crate) async fn follow_settings(&self) -> EmbedderReconciler {
+        let outgoing = Outgoing::new(Policy::any()).unwrap();
+        let folder = PathBuf::from("no-model");
+        EmbedderReconciler::follow(
+            self.kb.clone(),
+            self.settings.clone(),
+            outgoing,
+            folder,
+            connect_by_name(),
+        )
+        .await
+    }
+
     pub(crate) async fn send(&self, request: test::TestRequest) -> TestResponse {
         TestResponse::of(self.respond(request).await).await
     }
