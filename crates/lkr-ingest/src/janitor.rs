@@ -160,6 +160,11 @@ async fn collect(ports: &Ports, gc: &Gc, garbage: &Garbage) -> Result<()> {
         let kind = ErrorKind::Waiting(PAUSED_COLLECTION);
         return Err(Error::new(kind, "collect garbage", "garbage collection is paused"));
     };
+    if ports.catalog.is_referenced(garbage.doc_id, garbage.revision).await? {
+        let Garbage { doc_id, revision, .. } = garbage;
+        tracing::warn!(%doc_id, revision, "kept a revision that was to be collected: it is in use");
+        return Ok(ports.catalog.forget_garbage(garbage).await?);
+    }
     let filter = Filter::only(Condition::Revision(garbage.doc_id, garbage.revision));
     delete_everywhere(&*ports.vectors, &filter).await?;
     ports.texts.delete(garbage.doc_id, garbage.revision).await?;
@@ -176,7 +181,8 @@ pub(crate) async fn clean_up_after(state: &IngestState, task: &Task) -> Result<(
     }
     let Some(garbage) = Garbage::of_task(task).filter(|_| task.result.is_none()) else { return Ok(()) };
     if state.ports.catalog.is_referenced(garbage.doc_id, garbage.revision).await? {
-        return Ok(());
+        // A worker that has lost its lease may have written points again with the tags from before a change.
+        return state.changes.begin(garbage.doc_id).await?.revert().await;
     }
     collect(&state.ports, &state.gc, &garbage).await
 }
