@@ -95,7 +95,8 @@ async fn backfill(state: &IngestState, tried: &mut Tried) -> Result<()> {
 /// Gives a document its vectors, and the category that needed them. Removes what is left of a deleted document.
 async fn complete(state: &IngestState, embedder: &dyn Embedder, doc_id: DocId) -> Result<()> {
     let (ports, changes) = (&state.ports, &state.changes);
-    VectorFiller { ports, changes, batch: state.options.batch }.fill(embedder, doc_id).await?;
+    let filler = VectorFiller { ports, changes, batch: state.options.batch, moves: false };
+    filler.fill(embedder, doc_id).await?;
     if let Some(document) = ports.catalog.document(doc_id).await? {
         let model = &embedder.profile().id;
         let l1_vector = own_vector(ports, model, &document.value).await?;

@@ -88,25 +88,32 @@ fn switching() -> Error {
 }
 
 /// Creates the collections of `embedder` unless they exist. Documents that are published from now on are noted.
-pub(crate) async fn begin_filling(ports: &Ports, active: ActiveTask, embedder: &dyn Embedder) -> Result<()> {
-    for layer in Layer::ALL {
-        ports.vectors.ensure(&collection_spec(layer, Some(embedder))?).await?;
-    }
-    begin_phase(ports, active, CollectionPhase::Filling).await
-}
-
-/// Begins a phase of the change that a task makes.
+///
+/// A worker that is stalled, and whose task this one took over, can begin no further phase: it must not switch, because
+/// documents are published again.
 ///
 /// # Errors
 /// `Superseded` if the task is not active.
-pub(crate) async fn begin_phase(ports: &Ports, active: ActiveTask, phase: CollectionPhase) -> Result<()> {
+pub(crate) async fn begin_filling(
+    ports: &Ports,
+    active: ActiveTask,
+    embedder: &dyn Embedder,
+) -> Result<CollectionState> {
+    for layer in Layer::ALL {
+        ports.vectors.ensure(&collection_spec(layer, Some(embedder))?).await?;
+    }
     let catalog = &ports.catalog;
     let attempt = || async {
         if catalog.active(active.subject).await? != Some(active) {
             return Err(Error::new(ErrorKind::Superseded, "reembed", "the task was cancelled"));
         }
         let before = catalog.collection_state().await?;
-        Ok(catalog.begin_phase(before, phase, active).await?)
+        if before.phase == CollectionPhase::Switching && before.is_of(active) {
+            // A worker that is stalled may switch at any moment.
+            let reason = "the embedding model is being switched";
+            return Err(Error::new(ErrorKind::Superseded, "reembed", reason));
+        }
+        Ok(catalog.begin_phase(before, CollectionPhase::Filling, active).await?)
     };
     catalog.retry_on_conflict("begin a phase of the change of the model", attempt).await
 }

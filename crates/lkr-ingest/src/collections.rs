@@ -61,9 +61,18 @@ pub(crate) async fn live_model(vectors: &dyn VectorStore) -> Result<Option<Strin
 }
 
 /// Switches the aliases to the collections of `model` in one step.
+///
+/// # Errors
+/// `Internal` if a collection is missing. Any other failure is retryable: the change must not fail, and documents be
+/// published again, while another worker of the task may be about to switch.
 pub(crate) async fn switch_to(vectors: &dyn VectorStore, model: &str) -> Result<()> {
     let aliases = Layer::ALL.map(|layer| Ok((layer.into(), collection(layer, Some(model))?)));
-    Ok(vectors.switch(&aliases.into_iter().collect::<Result<Vec<_>>>()?).await?)
+    match vectors.switch(&aliases.into_iter().collect::<Result<Vec<_>>>()?).await {
+        Err(error) if error.kind() != lkr_vectors::ErrorKind::NotFound => {
+            Err(Error::new(ErrorKind::StoreUnavailable, "switch collections", error))
+        }
+        switched => Ok(switched?),
+    }
 }
 
 /// Drops the collections that are neither live nor those of the model that documents are being re-embedded with. Both are

@@ -9,7 +9,8 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, stream};
 use lkr_catalog::{
-    ActiveTask, CollectionPhase, ListFilter, Progress, ReembedResult, Stage, Task, TaskResult, TaskStatus,
+    ActiveTask, CollectionPhase, CollectionState, ListFilter, Progress, ReembedResult, Stage, Task,
+    TaskResult, TaskStatus,
 };
 use lkr_domain::{DocId, Scope};
 use lkr_models::{Embedder, REFERENCE_SCALE};
@@ -17,7 +18,7 @@ use lkr_models::{Embedder, REFERENCE_SCALE};
 use crate::{
     Error, ErrorKind, Result,
     calibrate::calibrate,
-    collection_sets::{begin_filling, begin_phase},
+    collection_sets::begin_filling,
     collections::{live_model, switch_to},
     report::Report,
     state::IngestState,
@@ -107,14 +108,14 @@ impl<'a> Reembedding<'a> {
         let begun = Instant::now();
         let (state, vectors) = (self.state, &*self.state.ports.vectors);
         let model = &self.embedder.profile().id;
-        // If the model is live already, the process ended after the switch.
+        // Read before the aliases: the task ends only if nobody begins a phase from here on.
+        let mut collections = state.ports.catalog.collection_state().await?;
+        // If the model is live already, the worker before this one ended after the switch.
         if live_model(vectors).await?.as_ref() != Some(model) {
-            begin_filling(&state.ports, active, &**self.embedder).await?;
-            self.fill_all().await?;
-            calibrate(&state.ports, &**self.embedder, state.options.batch).await?;
-            self.drain_arrivals(active).await?;
-            // From here on, the change can be neither cancelled nor replaced.
-            begin_phase(&state.ports, active, CollectionPhase::Switching).await?;
+            // If it ended, or is stalled, before the switch, the collections are complete.
+            if collections.phase != CollectionPhase::Switching || !collections.is_of(active) {
+                collections = self.fill_collections(active).await?;
+            }
             switch_to(vectors, model).await?;
         }
         let embedder = Arc::clone(self.embedder);
@@ -122,13 +123,23 @@ impl<'a> Reembedding<'a> {
         let documents = result.reembedded + result.left_out;
         let catalog = &state.ports.catalog;
         let done = task.done(catalog.now(), Stage::Embed, documents, TaskResult::Reembedded(result));
-        let collections = catalog.collection_state().await?;
         catalog.end_reembedding(active, &done, collections).await?;
         tracing::info!(model = embedder.profile().name, documents, "searches use the new model");
         if let Err(error) = state.model_change.drop_unused_collections(&state.ports).await {
             tracing::warn!(%error, "cannot drop the collections of the previous model; the next start will");
         }
         Ok(())
+    }
+
+    /// Fills the collections of the model. On return nothing may be published, and the change can be neither cancelled nor
+    /// replaced.
+    async fn fill_collections(&mut self, active: ActiveTask) -> Result<CollectionState> {
+        let state = self.state;
+        let filling = begin_filling(&state.ports, active, &**self.embedder).await?;
+        self.fill_all().await?;
+        calibrate(&state.ports, &**self.embedder, state.options.batch).await?;
+        let draining = self.drain_arrivals(active, filling).await?;
+        Ok(state.ports.catalog.begin_phase(draining, CollectionPhase::Switching, active).await?)
     }
 
     async fn into_result(self, begun: Instant) -> Result<ReembedResult> {
@@ -170,7 +181,11 @@ impl<'a> Reembedding<'a> {
 
     /// Embeds the documents that were published meanwhile, until there are none. If they do not become fewer, nothing may be
     /// published while the rest is embedded. On return nothing may be published.
-    async fn drain_arrivals(&mut self, active: ActiveTask) -> Result<()> {
+    async fn drain_arrivals(
+        &mut self,
+        active: ActiveTask,
+        filling: CollectionState,
+    ) -> Result<CollectionState> {
         let mut previous = usize::MAX;
         loop {
             let arrived = self.fill_arrivals().await?;
@@ -179,9 +194,10 @@ impl<'a> Reembedding<'a> {
             }
             previous = arrived;
         }
-        begin_phase(&self.state.ports, active, CollectionPhase::Draining).await?;
+        let catalog = &self.state.ports.catalog;
+        let draining = catalog.begin_phase(filling, CollectionPhase::Draining, active).await?;
         while self.fill_arrivals().await? > 0 {}
-        Ok(())
+        Ok(draining)
     }
 
     /// Embeds up to a batch of arrivals, and returns their number.
@@ -246,5 +262,5 @@ impl<'a> Reembedding<'a> {
 }
 
 fn filler(state: &IngestState) -> VectorFiller<'_> {
-    VectorFiller { ports: &state.ports, changes: &state.changes, batch: state.options.batch }
+    VectorFiller { ports: &state.ports, changes: &state.changes, batch: state.options.batch, moves: true }
 }

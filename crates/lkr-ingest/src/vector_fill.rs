@@ -20,24 +20,27 @@ pub(crate) struct VectorFiller<'a> {
     pub(crate) changes: &'a PendingChanges,
     /// The number of points that are written at a time.
     pub(crate) batch: usize,
+    /// Whether the collections that the points are read from will be dropped: then none may be left out.
+    pub(crate) moves: bool,
 }
 
 impl VectorFiller<'_> {
     /// Writes a document's points with vectors of `embedder`, unless they exist. Returns the number of embedded texts. If
     /// the document was deleted or replaced meanwhile, nothing remains.
+    ///
+    /// # Errors
+    /// `Unreadable` if points of the document are missing and the filler [`moves`](Self::moves) them.
     pub(crate) async fn fill(&self, embedder: &dyn Embedder, doc_id: DocId) -> Result<u64> {
         let Some(stored) = self.ports.catalog.document(doc_id).await? else { return Ok(0) };
         let written = self.write_document(embedder, &stored).await;
-        self.remove_if_gone(&stored.value).await?;
-        written
+        self.end_unless_gone(&stored.value, written).await
     }
 
     /// Writes a document's points without dense vectors, so that its words find it.
     pub(crate) async fn fill_sparse(&self, model: &str, doc_id: DocId) -> Result<()> {
         let Some(stored) = self.ports.catalog.document(doc_id).await? else { return Ok(()) };
         let written = self.write_sparse(model, &stored).await;
-        self.remove_if_gone(&stored.value).await?;
-        written
+        self.end_unless_gone(&stored.value, written).await
     }
 
     async fn write_sparse(&self, model: &str, stored: &Stored<Document>) -> Result<()> {
@@ -80,8 +83,7 @@ impl VectorFiller<'_> {
                 vectors.iter().for_each(|(point, vector)| means.add(&point.origin, vector));
                 continue;
             }
-            let stored = points(self.ports, &Layer::Chunks.into(), document, Layer::Chunks, range).await?;
-            let stored: Vec<Point> = stored.into_iter().flatten().collect();
+            let stored = self.source_points(document, Layer::Chunks, range).await?;
             let texts = stored
                 .iter()
                 .map(|point| Ok(passage(&document.title, &chunk_of(point.payload.clone())?)))
@@ -124,8 +126,8 @@ impl VectorFiller<'_> {
     ) -> Result<()> {
         let target = collection(layer, Some(model))?;
         for range in batches(count(document, layer), self.batch) {
-            let stored = points(self.ports, &layer.into(), document, layer, range).await?;
-            let filled = stored.into_iter().flatten().map(|point| {
+            let stored = self.source_points(document, layer, range).await?;
+            let filled = stored.into_iter().map(|point| {
                 let dense = vector(&point.id);
                 Point { dense, ..point }
             });
@@ -134,13 +136,36 @@ impl VectorFiller<'_> {
         Ok(())
     }
 
-    async fn remove_if_gone(&self, document: &Document) -> Result<()> {
+    /// The points of a document in the live collections.
+    async fn source_points(
+        &self,
+        document: &Document,
+        layer: Layer,
+        ordinals: Range<u32>,
+    ) -> Result<Vec<Point>> {
+        let expected = ordinals.len();
+        let stored = points(self.ports, &layer.into(), document, layer, ordinals).await?;
+        let stored: Vec<Point> = stored.into_iter().flatten().collect();
+        if self.moves && stored.len() < expected {
+            let missing = expected - stored.len();
+            let reason = format!("document {} lacks {missing} points of {layer}", document.doc_id);
+            return Err(Error::new(ErrorKind::Unreadable, "copy points", reason));
+        }
+        Ok(stored)
+    }
+
+    /// Removes what was written if the document was deleted or replaced meanwhile; then missing points are no failure.
+    async fn end_unless_gone<T: Default>(&self, document: &Document, written: Result<T>) -> Result<T> {
         let live = self.ports.catalog.document(document.doc_id).await?;
         if live.is_some_and(|live| live.value.revision == document.revision) {
-            return Ok(());
+            return written;
         }
         let filter = Filter::only(Condition::Revision(document.doc_id, document.revision));
-        delete_everywhere(&*self.ports.vectors, &filter).await
+        delete_everywhere(&*self.ports.vectors, &filter).await?;
+        match written {
+            Err(error) if error.kind() == ErrorKind::Unreadable => Ok(T::default()),
+            written => written,
+        }
     }
 }
 
