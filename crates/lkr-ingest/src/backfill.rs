@@ -10,6 +10,7 @@ use crate::{
     Result,
     calibrate::calibrate,
     categorize::categorize_late,
+    collection_set::CollectionSet,
     collections::{delete_everywhere, live_model},
     state::IngestState,
     vector_fill::{VectorFiller, own_vector},
@@ -56,6 +57,8 @@ async fn backfill(state: &IngestState, tried: &mut Tried) -> Result<()> {
     let catalog = &state.ports.catalog;
     let Some(live) = live_model(&*state.ports.vectors).await? else { return Ok(()) };
     let Some(embedder) = state.ports.embedders.embedder_of(&live) else { return Ok(()) };
+    // If the aliases are being switched, this is called again afterwards.
+    let Some(target) = CollectionSet::live_of(&*state.ports.vectors, &live).await? else { return Ok(()) };
     if tried.model != live {
         *tried = Tried { model: live, ..Tried::default() };
     }
@@ -75,7 +78,7 @@ async fn backfill(state: &IngestState, tried: &mut Tried) -> Result<()> {
             if tried.unembeddable.contains(&doc_id) {
                 continue;
             }
-            match complete(state, &*embedder, doc_id).await {
+            match complete(state, &target, &*embedder, doc_id).await {
                 Ok(()) => done.push(doc_id),
                 Err(error) if error.is_retryable() => return Err(error),
                 // One document does not block the others.
@@ -93,13 +96,18 @@ async fn backfill(state: &IngestState, tried: &mut Tried) -> Result<()> {
 }
 
 /// Gives a document its vectors, and the category that needed them. Removes what is left of a deleted document.
-async fn complete(state: &IngestState, embedder: &dyn Embedder, doc_id: DocId) -> Result<()> {
+async fn complete(
+    state: &IngestState,
+    target: &CollectionSet,
+    embedder: &dyn Embedder,
+    doc_id: DocId,
+) -> Result<()> {
     let (ports, changes) = (&state.ports, &state.changes);
-    let filler = VectorFiller { ports, changes, batch: state.options.batch, moves: false };
+    let filler = VectorFiller { ports, changes, target, batch: state.options.batch, moves: false };
     filler.fill(embedder, doc_id).await?;
     if let Some(document) = ports.catalog.document(doc_id).await? {
         let model = &embedder.profile().id;
-        let l1_vector = own_vector(ports, model, &document.value).await?;
+        let l1_vector = own_vector(ports, &target.l1, &document.value).await?;
         let vector = l1_vector.as_deref().map(|l1_vector| (l1_vector, &**model));
         return categorize_late(ports, changes, &document.value, vector).await;
     }

@@ -18,6 +18,7 @@ use lkr_models::{Embedder, REFERENCE_SCALE};
 use crate::{
     Error, ErrorKind, Result,
     calibrate::calibrate,
+    collection_set::CollectionSet,
     collection_sets::begin_filling,
     collections::{live_model, switch_to},
     report::Report,
@@ -61,7 +62,8 @@ pub(crate) async fn reembed(
         tracing::debug!(model = model.name, "the model is not configured yet");
         return wait(state, active, task, report, NO_MODEL_PAUSE).await;
     };
-    match Reembedding::new(state, &embedder, report).run(active, task).await {
+    let next = CollectionSet::of_change(active, &model.id)?;
+    match Reembedding::new(state, &embedder, &next, report).run(active, task).await {
         Err(error) if error.kind() == ErrorKind::ModelUnavailable => {
             let failures = state.model_change.count_failure().min(16);
             let pause = state.options.backoff.saturating_mul(1 << failures).min(MAX_BACKOFF);
@@ -90,6 +92,8 @@ async fn wait(
 struct Reembedding<'a> {
     state: &'a IngestState,
     embedder: &'a Arc<dyn Embedder>,
+    /// The collections that are filled.
+    next: &'a CollectionSet,
     report: &'a Report,
     progress: Progress,
     /// The number of embedded texts.
@@ -99,9 +103,14 @@ struct Reembedding<'a> {
 }
 
 impl<'a> Reembedding<'a> {
-    fn new(state: &'a IngestState, embedder: &'a Arc<dyn Embedder>, report: &'a Report) -> Self {
+    fn new(
+        state: &'a IngestState,
+        embedder: &'a Arc<dyn Embedder>,
+        next: &'a CollectionSet,
+        report: &'a Report,
+    ) -> Self {
         let (progress, left_out) = (Progress::default(), BTreeMap::new());
-        Self { state, embedder, report, progress, embedded: 0, left_out }
+        Self { state, embedder, next, report, progress, embedded: 0, left_out }
     }
 
     async fn run(mut self, active: ActiveTask, task: &Task) -> Result<()> {
@@ -116,7 +125,7 @@ impl<'a> Reembedding<'a> {
             if collections.phase != CollectionPhase::Switching || !collections.is_of(active) {
                 collections = self.fill_collections(active).await?;
             }
-            switch_to(vectors, model).await?;
+            switch_to(vectors, self.next).await?;
         }
         let embedder = Arc::clone(self.embedder);
         let result = self.into_result(begun).await?;
@@ -135,7 +144,7 @@ impl<'a> Reembedding<'a> {
     /// replaced.
     async fn fill_collections(&mut self, active: ActiveTask) -> Result<CollectionState> {
         let state = self.state;
-        let filling = begin_filling(&state.ports, active, &**self.embedder).await?;
+        let filling = begin_filling(&state.ports, active, self.next, &**self.embedder).await?;
         self.fill_all().await?;
         calibrate(&state.ports, &**self.embedder, state.options.batch).await?;
         let draining = self.drain_arrivals(active, filling).await?;
@@ -169,7 +178,7 @@ impl<'a> Reembedding<'a> {
         let mut after: Option<DocId> = None;
         loop {
             let page = ports.catalog.list(&Scope::All, &ListFilter::default(), after, PAGE).await?;
-            let lacking = without_vectors(ports, &self.embedder.profile().id, &page.items).await?;
+            let lacking = without_vectors(ports, &self.next.l1, &page.items).await?;
             self.advance((page.items.len() - lacking.len()) as u64);
             self.fill(&lacking).await?;
             match page.next {
@@ -219,7 +228,7 @@ impl<'a> Reembedding<'a> {
         let (state, embedder) = (self.state, &**self.embedder);
         // If the process ends while one of them is deleted, the note lets the next start remove its points.
         state.ports.catalog.mark_unembedded(documents).await?;
-        let filler = filler(state);
+        let filler = filler(state, self.next);
         let fills = documents
             .iter()
             .map(|&doc_id| filler.fill(embedder, doc_id).map(move |filled| (doc_id, filled)).boxed());
@@ -248,7 +257,7 @@ impl<'a> Reembedding<'a> {
         if self.left_out.len() as u64 >= MIN_LEFT_OUT.min(total / 2).max(total / LEFT_OUT_SHARE) {
             return Err(error);
         }
-        filler(self.state).fill_sparse(&self.embedder.profile().id, doc_id).await?;
+        filler(self.state, self.next).fill_sparse(doc_id).await?;
         tracing::warn!(%doc_id, %error, "the model cannot embed a document; its words alone find it");
         self.left_out.insert(doc_id, error);
         Ok(())
@@ -261,6 +270,7 @@ impl<'a> Reembedding<'a> {
     }
 }
 
-fn filler(state: &IngestState) -> VectorFiller<'_> {
-    VectorFiller { ports: &state.ports, changes: &state.changes, batch: state.options.batch, moves: true }
+fn filler<'a>(state: &'a IngestState, target: &'a CollectionSet) -> VectorFiller<'a> {
+    let (ports, changes) = (&state.ports, &state.changes);
+    VectorFiller { ports, changes, target, batch: state.options.batch, moves: true }
 }

@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use lkr_state::{Key, Op, Record, ScanOrder};
-use lkr_vectors::Condition;
+use lkr_vectors::{Condition, FailingVectors};
 
 use super::*;
 
@@ -169,6 +169,37 @@ async fn worker_that_is_stalled_before_switching_loses_no_document_of_its_succes
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn worker_that_is_stalled_before_the_aliases_are_switched_loses_no_document_of_its_successor() {
     publish_while_the_first_worker_is_stalled(true).await;
+}
+
+/// A process is stalled when it drops the collections of the first model, and another process changes back to that model.
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn process_that_is_stalled_while_it_drops_collections_drops_none_that_are_live_again() {
+    let stores = Stores::new();
+    let catalog = stores.catalog();
+    let stalled = OpenAtEnd(Arc::new(Gate::default()));
+    let (gate, inner) = (Arc::clone(&stalled.0), Arc::clone(&stores.vectors));
+    let vectors = Arc::new(FailingVectors::new(inner, move |operation| {
+        if operation == "drop_collection" {
+            gate.pass();
+        }
+        None
+    }));
+    let first = Stores { vectors, ..stores.clone() }.process(2).await;
+    for n in 0..5 {
+        live(&catalog, &first.ingestor.submit(text(n), by_eva()).await.unwrap()).await;
+    }
+    let forth = change_to(&first, 16).await;
+    assert_eq!(ended(&catalog, forth.task_id).await.status, TaskStatus::Done);
+    eventually("the first process is not stalled", async || stalled.0.is_reached()).await;
+    let second = stores.process(2).await;
+    let back = change_to(&second, 8).await;
+    assert_eq!(ended(&catalog, back.task_id).await.status, TaskStatus::Done);
+    stalled.0.open();
+    for process in [&first, &second] {
+        eventually("a process does not go on", async || process.workers.status().busy == 0).await;
+    }
+    assert_complete(&stores, 5, 8).await;
+    assert_eq!(stores.vectors.collections().await.unwrap().len(), 4, "the others are dropped");
 }
 
 /// The collections that a document's points are missing from are not dropped: the change fails instead.
