@@ -1,11 +1,11 @@
 //! How far the change of the embedding model is, and which documents were written meanwhile. All processes read these
 //! records, so a process that writes points and the one that changes the model agree without knowing each other.
 
-use lkr_domain::DocId;
+use lkr_domain::{Clock, DocId, SystemClock, TaskId};
 use lkr_state::{Expect, Record, ScanOrder, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
-use crate::{ActiveTask, Catalog, Error, Result, key};
+use crate::{ActiveTask, Catalog, Error, ErrorKind, Result, key};
 
 /// How far the change of the embedding model is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,7 @@ pub struct CollectionState {
     /// The number of changes that were completed. Points that were written before the last one are not in the live
     /// collections.
     pub switches: u64,
+    claim: Option<PhaseClaimV1>,
     version: Option<u64>,
 }
 
@@ -45,6 +46,18 @@ pub struct CollectionState {
 struct CollectionStateV1 {
     phase: CollectionPhase,
     switches: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    claim: Option<PhaseClaimV1>,
+}
+
+/// Who began a phase. Several workers may be at work on one task: one that is stalled, and its successors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct PhaseClaimV1 {
+    task_id: TaskId,
+    /// The task's fencing token. A task that failed and is tried again has another one.
+    token: u64,
+    /// Drawn for each write of the record, so that a worker recognises its own.
+    nonce: u64,
 }
 
 /// A document that was published while the collections of the next model were being filled.
@@ -71,7 +84,13 @@ impl CollectionState {
     /// # Errors
     /// `Corrupt` if the record cannot be encoded.
     pub fn begin(&self, phase: CollectionPhase) -> Result<Write> {
-        self.put(phase, self.switches)
+        self.put(phase, self.switches, None)
+    }
+
+    /// Whether this task, with this fencing token, began the phase.
+    #[must_use]
+    pub fn is_of(&self, active: ActiveTask) -> bool {
+        self.claim.is_some_and(|claim| (claim.task_id, claim.token) == (active.task_id, active.version))
     }
 
     /// The write that completes a change. It fails if the phase has changed since it was read.
@@ -79,11 +98,11 @@ impl CollectionState {
     /// # Errors
     /// `Corrupt` if the record cannot be encoded.
     pub fn complete(&self) -> Result<Write> {
-        self.put(CollectionPhase::Idle, self.switches.saturating_add(1))
+        self.put(CollectionPhase::Idle, self.switches.saturating_add(1), None)
     }
 
-    fn put(&self, phase: CollectionPhase, switches: u64) -> Result<Write> {
-        let record = serde_json::to_vec(&CollectionStateV1 { phase, switches });
+    fn put(&self, phase: CollectionPhase, switches: u64, claim: Option<PhaseClaimV1>) -> Result<Write> {
+        let record = serde_json::to_vec(&CollectionStateV1 { phase, switches, claim });
         let record = record.map_err(|e| Error::corrupt("write phase of collections", e))?;
         Ok(Write::put(key::COLLECTIONS, self.expectation(), record))
     }
@@ -94,11 +113,11 @@ impl CollectionState {
 
     fn read(record: Option<&Record>) -> Result<Self> {
         let Some(record) = record else {
-            return Ok(Self { phase: CollectionPhase::Idle, switches: 0, version: None });
+            return Ok(Self { phase: CollectionPhase::Idle, switches: 0, claim: None, version: None });
         };
-        let CollectionStateV1 { phase, switches } = serde_json::from_slice(&record.value)
+        let CollectionStateV1 { phase, switches, claim } = serde_json::from_slice(&record.value)
             .map_err(|e| Error::corrupt("read phase of collections", e))?;
-        Ok(Self { phase, switches, version: Some(record.version) })
+        Ok(Self { phase, switches, claim, version: Some(record.version) })
     }
 }
 
@@ -111,7 +130,8 @@ impl Catalog {
         CollectionState::read(self.state.get(key::COLLECTIONS).await?.as_ref())
     }
 
-    /// Begins another phase of the change that a task makes.
+    /// Begins another phase of the change that a task makes. Returns the record as it was written: the worker's next phase
+    /// must follow it, so that a worker whose successor began a phase can begin none, and cannot end the task.
     ///
     /// # Errors
     /// `Conflict` if the phase changed since it was read, or the task is not active.
@@ -120,8 +140,18 @@ impl Catalog {
         before: CollectionState,
         phase: CollectionPhase,
         active: ActiveTask,
-    ) -> Result<()> {
-        Ok(self.state.apply(vec![before.begin(phase)?, active.check()]).await?)
+    ) -> Result<CollectionState> {
+        let (_, nonce) = SystemClock.new_uuid().as_u64_pair();
+        let claim = Some(PhaseClaimV1 { task_id: active.task_id, token: active.version, nonce });
+        let begin = before.put(phase, before.switches, claim)?;
+        self.state.apply(vec![begin, active.check()]).await?;
+        // The store does not tell the version that it wrote.
+        let written = self.collection_state().await?;
+        if written.claim != claim {
+            let reason = "another worker began a phase";
+            return Err(Error::new(ErrorKind::Conflict, "begin phase of collections", reason));
+        }
+        Ok(written)
     }
 
     /// Ends a change whose task is not active any more. Points that were written meanwhile must be written again, because the

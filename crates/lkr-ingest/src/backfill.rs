@@ -10,6 +10,7 @@ use crate::{
     Ports, Result,
     calibrate::calibrate,
     categorize::categorize_late,
+    collection_set::CollectionSet,
     collections::{delete_everywhere, live_model},
     state::IngestState,
     vector_fill::{VectorFiller, own_vector},
@@ -56,6 +57,8 @@ async fn backfill(state: &IngestState, tried: &mut Tried) -> Result<()> {
     let catalog = &state.ports.catalog;
     let Some(live) = live_model(&*state.ports.vectors).await? else { return Ok(()) };
     let Some(embedder) = state.ports.embedders.embedder_of(&live) else { return Ok(()) };
+    // If the aliases are being switched, this is called again afterwards.
+    let Some(target) = CollectionSet::live_of(&*state.ports.vectors, &live).await? else { return Ok(()) };
     if tried.model != live {
         *tried = Tried { model: live, ..Tried::default() };
     }
@@ -75,7 +78,7 @@ async fn backfill(state: &IngestState, tried: &mut Tried) -> Result<()> {
             if tried.unembeddable.contains(&doc_id) {
                 continue;
             }
-            match complete(state, &*embedder, doc_id).await {
+            match complete(state, &target, &*embedder, doc_id).await {
                 Ok(true) => catalog.mark_embedded(&note).await?,
                 Ok(false) => {}
                 Err(error) if error.is_retryable() => return Err(error),
@@ -97,13 +100,19 @@ async fn live_revision(ports: &Ports, doc_id: DocId) -> Result<Option<u64>> {
 
 /// Gives a document its vectors, and the category that needed them. Removes what is left of a deleted document. `false` if
 /// another revision was published meanwhile, which may lack them.
-async fn complete(state: &IngestState, embedder: &dyn Embedder, doc_id: DocId) -> Result<bool> {
+async fn complete(
+    state: &IngestState,
+    target: &CollectionSet,
+    embedder: &dyn Embedder,
+    doc_id: DocId,
+) -> Result<bool> {
     let (ports, changes) = (&state.ports, &state.changes);
     let before = live_revision(ports, doc_id).await?;
-    VectorFiller { ports, changes, batch: state.options.batch }.fill(embedder, doc_id).await?;
+    let filler = VectorFiller { ports, changes, target, batch: state.options.batch, moves: false };
+    filler.fill(embedder, doc_id).await?;
     if let Some(document) = ports.catalog.document(doc_id).await? {
         let model = &embedder.profile().id;
-        let l1_vector = own_vector(ports, model, &document.value).await?;
+        let l1_vector = own_vector(ports, &target.l1, &document.value).await?;
         let vector = l1_vector.as_deref().map(|l1_vector| (l1_vector, &**model));
         categorize_late(ports, changes, &document.value, vector).await?;
         return Ok(live_revision(ports, doc_id).await? == before);

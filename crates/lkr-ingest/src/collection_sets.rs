@@ -11,9 +11,9 @@ use lkr_catalog::{ActiveTask, Catalog, CollectionPhase, CollectionState};
 use lkr_domain::{DocId, Layer};
 use lkr_models::Embedder;
 use lkr_state::Write;
-use lkr_vectors::{Collection, Point};
+use lkr_vectors::Point;
 
-use crate::{Error, ErrorKind, Ports, Result, collections::collection_spec};
+use crate::{Error, ErrorKind, Ports, Result, collection_set::CollectionSet};
 
 /// The pause before a document is tried again whose collections are being replaced.
 const SWITCH_PAUSE: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ const SWITCH_PAUSE: Duration = Duration::from_secs(1);
 /// What the points of one document are written to. The collections are named, so a write never reaches those of another
 /// model.
 pub(crate) struct PointWriter {
-    collections: [(Layer, Collection); 4],
+    collections: CollectionSet,
     embedder: Option<Arc<dyn Embedder>>,
     /// The number of completed changes of the model when the writer was made.
     switches: u64,
@@ -39,16 +39,15 @@ impl PointWriter {
         if !state.phase.allows_writes() {
             return Err(switching());
         }
-        let mut embedder = None;
-        let mut collections = Vec::with_capacity(Layer::ALL.len());
-        for layer in Layer::ALL {
-            let spec = ports.vectors.describe(&layer.into()).await?.ok_or_else(switching)?;
-            if layer == Layer::Chunks {
-                embedder = spec.dense.and_then(|dense| ports.embedders.embedder_of(&dense.model));
-            }
-            collections.push((layer, spec.collection));
-        }
-        let collections = collections.try_into().map_err(|_| switching())?;
+        let live = async |layer: Layer| ports.vectors.describe(&layer.into()).await?.ok_or_else(switching);
+        let chunks = live(Layer::Chunks).await?;
+        let embedder = chunks.dense.and_then(|dense| ports.embedders.embedder_of(&dense.model));
+        let collections = CollectionSet {
+            l1: live(Layer::L1).await?.collection,
+            l2: live(Layer::L2).await?.collection,
+            l3: live(Layer::L3).await?.collection,
+            chunks: chunks.collection,
+        };
         Ok(Self { collections, embedder, switches: state.switches, doc_id })
     }
 
@@ -57,14 +56,17 @@ impl PointWriter {
         self.embedder.as_deref()
     }
 
+    /// The collections that the points are written to.
+    pub(crate) const fn collections(&self) -> &CollectionSet {
+        &self.collections
+    }
+
     /// Stores points. Their dense vectors, if any, must be of [`embedder`](Self::embedder).
     ///
     /// # Errors
     /// `Waiting` if the collections were dropped meanwhile.
     pub(crate) async fn upsert(&self, ports: &Ports, layer: Layer, points: Vec<Point>) -> Result<()> {
-        let collection =
-            self.collections.iter().find(|(of, _)| *of == layer).map(|(_, collection)| collection);
-        match ports.vectors.upsert(collection.ok_or_else(switching)?, points).await {
+        match ports.vectors.upsert(self.collections.of(layer), points).await {
             Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => Err(switching()),
             upserted => Ok(upserted?),
         }
@@ -87,26 +89,32 @@ fn switching() -> Error {
     Error::new(ErrorKind::Waiting(SWITCH_PAUSE), "write points", "the embedding model is being switched")
 }
 
-/// Creates the collections of `embedder` unless they exist. Documents that are published from now on are noted.
-pub(crate) async fn begin_filling(ports: &Ports, active: ActiveTask, embedder: &dyn Embedder) -> Result<()> {
-    for layer in Layer::ALL {
-        ports.vectors.ensure(&collection_spec(layer, Some(embedder))?).await?;
-    }
-    begin_phase(ports, active, CollectionPhase::Filling).await
-}
-
-/// Begins a phase of the change that a task makes.
+/// Creates the collections of a change unless they exist. Documents that are published from now on are noted.
+///
+/// A worker that is stalled, and whose task this one took over, can begin no further phase: it must not switch, because
+/// documents are published again.
 ///
 /// # Errors
 /// `Superseded` if the task is not active.
-pub(crate) async fn begin_phase(ports: &Ports, active: ActiveTask, phase: CollectionPhase) -> Result<()> {
+pub(crate) async fn begin_filling(
+    ports: &Ports,
+    active: ActiveTask,
+    next: &CollectionSet,
+    embedder: &dyn Embedder,
+) -> Result<CollectionState> {
+    next.ensure(&*ports.vectors, embedder.profile()).await?;
     let catalog = &ports.catalog;
     let attempt = || async {
         if catalog.active(active.subject).await? != Some(active) {
             return Err(Error::new(ErrorKind::Superseded, "reembed", "the task was cancelled"));
         }
         let before = catalog.collection_state().await?;
-        Ok(catalog.begin_phase(before, phase, active).await?)
+        if before.phase == CollectionPhase::Switching && before.is_of(active) {
+            // A worker that is stalled may switch at any moment.
+            let reason = "the embedding model is being switched";
+            return Err(Error::new(ErrorKind::Superseded, "reembed", reason));
+        }
+        Ok(catalog.begin_phase(before, CollectionPhase::Filling, active).await?)
     };
     catalog.retry_on_conflict("begin a phase of the change of the model", attempt).await
 }

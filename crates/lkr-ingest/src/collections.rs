@@ -1,4 +1,4 @@
-//! Names and contents of the collections of the four layers. Each embedding model has collections of its own.
+//! Names and contents of the collections of the four layers. Each change of the embedding model has collections of its own.
 
 use lkr_catalog::Catalog;
 use lkr_domain::{Layer, hex};
@@ -6,33 +6,34 @@ use lkr_models::Embedder;
 use lkr_vectors::{Collection, CollectionSpec, DenseSpec, Filter, Tags, VectorStore};
 use sha2::{Digest, Sha256};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, collection_set::CollectionSet};
 
 /// The suffix of the name of a collection without dense vectors.
 const SPARSE: &str = "sparse";
 
-/// The number of hexadecimal digits that identify a model in the name of a collection.
-const MODEL_DIGITS: usize = 12;
+/// The number of hexadecimal digits that identify a set of collections in the name of each.
+const SET_DIGITS: usize = 12;
 
-/// The collection of a layer for the vectors of `model`; for `None`, the collection without dense vectors.
-pub(crate) fn collection(layer: Layer, model: Option<&str>) -> Result<Collection> {
-    let name = match model {
-        None => format!("{layer}.{SPARSE}"),
-        Some(model) => {
-            let digest = Sha256::digest(model.as_bytes());
-            let digits: String = hex(&digest).chars().take(MODEL_DIGITS).collect();
-            format!("{layer}.{digits}")
-        }
-    };
+/// The collection of a layer with this suffix.
+pub(crate) fn named(layer: Layer, suffix: &str) -> Result<Collection> {
+    let name = format!("{layer}.{suffix}");
     let invalid = || Error::new(ErrorKind::Internal, "name collection", format!("invalid name {name}"));
     Collection::new(name.clone()).ok_or_else(invalid)
 }
 
-/// The collection of a layer for the vectors of `embedder`, with their dimensions.
-pub(crate) fn collection_spec(layer: Layer, embedder: Option<&dyn Embedder>) -> Result<CollectionSpec> {
+/// The suffix of the names of collections that a digest identifies.
+pub(crate) fn suffix(digest: &[u8]) -> String {
+    hex(digest).chars().take(SET_DIGITS).collect()
+}
+
+/// The collection of a layer of a new knowledge base, for vectors of `embedder`. Only a knowledge base without collections gets
+/// these: changes of the model have other names.
+fn initial_spec(layer: Layer, embedder: Option<&dyn Embedder>) -> Result<CollectionSpec> {
     let profile = embedder.map(Embedder::profile);
+    let suffix =
+        profile.map_or_else(|| SPARSE.to_owned(), |profile| suffix(&Sha256::digest(profile.id.as_bytes())));
     Ok(CollectionSpec {
-        collection: collection(layer, profile.map(|profile| profile.id.as_str()))?,
+        collection: named(layer, &suffix)?,
         dense: profile.map(|profile| DenseSpec { model: profile.id.clone(), dims: profile.dims }),
     })
 }
@@ -43,7 +44,7 @@ pub(crate) async fn create_missing(vectors: &dyn VectorStore, embedder: Option<&
     let mut aliases = Vec::new();
     for layer in Layer::ALL {
         if vectors.describe(&layer.into()).await?.is_none() {
-            let spec = collection_spec(layer, embedder)?;
+            let spec = initial_spec(layer, embedder)?;
             vectors.ensure(&spec).await?;
             aliases.push((layer.into(), spec.collection));
         }
@@ -60,14 +61,24 @@ pub(crate) async fn live_model(vectors: &dyn VectorStore) -> Result<Option<Strin
     Ok(spec.and_then(|spec| spec.dense).map(|dense| dense.model))
 }
 
-/// Switches the aliases to the collections of `model` in one step.
-pub(crate) async fn switch_to(vectors: &dyn VectorStore, model: &str) -> Result<()> {
-    let aliases = Layer::ALL.map(|layer| Ok((layer.into(), collection(layer, Some(model))?)));
-    Ok(vectors.switch(&aliases.into_iter().collect::<Result<Vec<_>>>()?).await?)
+/// Switches the aliases to the collections of a set in one step.
+///
+/// # Errors
+/// `Internal` if a collection is missing. Any other failure is retryable: the change must not fail, and documents be
+/// published again, while another worker of the task may be about to switch.
+pub(crate) async fn switch_to(vectors: &dyn VectorStore, next: &CollectionSet) -> Result<()> {
+    let aliases = Layer::ALL.map(|layer| (layer.into(), next.of(layer).clone()));
+    match vectors.switch(&aliases).await {
+        Err(error) if error.kind() != lkr_vectors::ErrorKind::NotFound => {
+            Err(Error::new(ErrorKind::StoreUnavailable, "switch collections", error))
+        }
+        switched => Ok(switched?),
+    }
 }
 
-/// Drops the collections that are neither live nor those of the model that documents are being re-embedded with. Both are
-/// read anew before each collection is dropped, because another process may change them.
+/// Drops the collections that are neither live nor filled by the unfinished change of the model. Both are read anew before each
+/// collection is dropped, because another process may change them. The list of collections is read before them, and a change
+/// creates its collections after its task was accepted, so none of the list is used later.
 pub(crate) async fn drop_unused(vectors: &dyn VectorStore, catalog: &Catalog) -> Result<()> {
     let all = vectors.collections().await?;
     for layer in Layer::ALL {
@@ -81,17 +92,22 @@ pub(crate) async fn drop_unused(vectors: &dyn VectorStore, catalog: &Catalog) ->
     Ok(())
 }
 
-/// Whether a collection of a layer is live or is being filled.
+/// Whether a collection of a layer is live or is being filled, or may become live because the knowledge base is new. Once it is
+/// not, it never is again.
 async fn is_used(
     vectors: &dyn VectorStore,
     catalog: &Catalog,
     layer: Layer,
     name: &Collection,
 ) -> Result<bool> {
-    let next_model = catalog.reembedding().await?.and_then(|unfinished| unfinished.task.input.model);
-    let next = next_model.map(|model| collection(layer, Some(&model.id))).transpose()?;
-    let live = vectors.describe(&layer.into()).await?.map(|spec| spec.collection);
-    Ok(live.as_ref() == Some(name) || next.as_ref() == Some(name))
+    if let Some(unfinished) = catalog.reembedding().await?
+        && let Some(model) = &unfinished.task.input.model
+        && CollectionSet::of_change(unfinished.active, &model.id)?.of(layer) == name
+    {
+        return Ok(true);
+    }
+    let live = vectors.describe(&layer.into()).await?;
+    Ok(live.is_none_or(|live| live.collection == *name))
 }
 
 /// Deletes points from all collections, including those that an earlier process began to fill.
@@ -114,7 +130,7 @@ pub(crate) async fn set_tags_everywhere(
     Ok(())
 }
 
-/// The collections of the four layers, of every model, L1 first.
+/// The collections of the four layers, of every set, L1 first.
 pub(crate) async fn all_collections(vectors: &dyn VectorStore) -> Result<Vec<(Layer, Collection)>> {
     let all = vectors.collections().await?;
     let mut found = Vec::new();
@@ -135,11 +151,11 @@ fn ignore_dropped(result: lkr_vectors::Result<u64>) -> Result<()> {
     }
 }
 
-/// Whether the name is one that [`collection`] makes.
+/// Whether the name is one that [`named`] makes of such a suffix.
 fn is_of_layer(collection: &Collection, layer: Layer) -> bool {
     let suffix = collection.name().strip_prefix(&layer.to_string()).and_then(|rest| rest.strip_prefix('.'));
     suffix.is_some_and(|suffix| {
         let is_digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
-        suffix == SPARSE || (suffix.len() == MODEL_DIGITS && suffix.bytes().all(is_digit))
+        suffix == SPARSE || (suffix.len() == SET_DIGITS && suffix.bytes().all(is_digit))
     })
 }

@@ -6,6 +6,7 @@ mod calibrate;
 mod categorize;
 mod change;
 mod char_index;
+mod collection_set;
 mod collection_sets;
 mod collections;
 mod dedup;

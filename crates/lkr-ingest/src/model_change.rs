@@ -67,8 +67,7 @@ impl ModelChange {
 
     /// Drops the collections of changes that were cancelled or finished.
     pub(crate) async fn drop_unused_collections(&self, ports: &Ports) -> Result<()> {
-        // No change is accepted in this process meanwhile that would use them. One that another process accepts creates its
-        // collections again if they are gone.
+        // One after another is enough. A change that is accepted meanwhile uses none of them.
         let _decision = self.decision.lock().await;
         let dropped = drop_unused(&*ports.vectors, &ports.catalog).await;
         self.wake_backfill.notify_one();

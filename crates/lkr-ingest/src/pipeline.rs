@@ -187,12 +187,13 @@ impl<'a> Pipeline<'a> {
 
     /// The vectors that a replacement can take from the document that it replaces.
     async fn reusable_vectors(&self, writer: &PointWriter) -> Result<ReusedVectors> {
-        let (TaskKind::Replace, Some(embedder)) = (self.task.kind, writer.embedder()) else {
+        if self.task.kind != TaskKind::Replace || writer.embedder().is_none() {
             return Ok(ReusedVectors::default());
-        };
+        }
         let live = self.state.ports.catalog.document(self.task.doc_id()?).await?;
         let Some(live) = live else { return Ok(ReusedVectors::default()) };
-        ReusedVectors::of(&*self.state.ports.vectors, self.state.options.batch, embedder, &live.value).await
+        let (state, chunks) = (self.state, &writer.collections().chunks);
+        ReusedVectors::of(&*state.ports.vectors, state.options.batch, chunks, &live.value).await
     }
 
     fn done(&self, result: DocumentResult) -> Task {

@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use lkr_catalog::{ActiveTask, ListFilter, Progress, ReclassifyResult, Stage, Task, TaskResult};
-use lkr_domain::{DocId, Document, Scope};
+use lkr_domain::{DocId, Document, Layer, Scope};
 
 use crate::{
     Error, ErrorKind, Ports, Result,
     categorize::{CLASSIFICATION_FAILED, classify},
     change::set_category,
+    collection_set::live_collection_of,
     collections::live_model,
     pending_changes::PendingChanges,
     report::Report,
@@ -100,8 +101,16 @@ async fn live_vector(ports: &Ports, document: &Document) -> Result<Option<(Vec<f
     }
     let live = live_model(&*ports.vectors).await?;
     let Some(model) = live.filter(|live| embedders.embedder_of(live).is_some()) else {
-        let reason = "documents are being re-embedded; their categories can be found afterwards";
-        return Err(Error::new(ErrorKind::ModelUnavailable, "reclassify", reason));
+        return Err(reembedding());
     };
-    Ok(own_vector(ports, &model, document).await?.map(|vector| (vector, model)))
+    // The aliases may have been switched since.
+    let Some(l1) = live_collection_of(&*ports.vectors, Layer::L1, &model).await? else {
+        return Err(reembedding());
+    };
+    Ok(own_vector(ports, &l1, document).await?.map(|vector| (vector, model)))
+}
+
+fn reembedding() -> Error {
+    let reason = "documents are being re-embedded; their categories can be found afterwards";
+    Error::new(ErrorKind::ModelUnavailable, "reclassify", reason)
 }

@@ -9,7 +9,8 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, stream};
 use lkr_catalog::{
-    ActiveTask, CollectionPhase, ListFilter, Progress, ReembedResult, Stage, Task, TaskResult, TaskStatus,
+    ActiveTask, CollectionPhase, CollectionState, ListFilter, Progress, ReembedResult, Stage, Task,
+    TaskResult, TaskStatus,
 };
 use lkr_domain::{DocId, Scope};
 use lkr_models::{Embedder, REFERENCE_SCALE};
@@ -17,7 +18,8 @@ use lkr_models::{Embedder, REFERENCE_SCALE};
 use crate::{
     Error, ErrorKind, Result,
     calibrate::calibrate,
-    collection_sets::{begin_filling, begin_phase},
+    collection_set::CollectionSet,
+    collection_sets::begin_filling,
     collections::{live_model, switch_to},
     report::Report,
     state::IngestState,
@@ -60,7 +62,8 @@ pub(crate) async fn reembed(
         tracing::debug!(model = model.name, "the model is not configured yet");
         return wait(state, active, task, report, NO_MODEL_PAUSE).await;
     };
-    match Reembedding::new(state, &embedder, report).run(active, task).await {
+    let next = CollectionSet::of_change(active, &model.id)?;
+    match Reembedding::new(state, &embedder, &next, report).run(active, task).await {
         Err(error) if error.kind() == ErrorKind::ModelUnavailable => {
             let failures = state.model_change.count_failure().min(16);
             let pause = state.options.backoff.saturating_mul(1 << failures).min(MAX_BACKOFF);
@@ -89,6 +92,8 @@ async fn wait(
 struct Reembedding<'a> {
     state: &'a IngestState,
     embedder: &'a Arc<dyn Embedder>,
+    /// The collections that are filled.
+    next: &'a CollectionSet,
     report: &'a Report,
     progress: Progress,
     /// The number of embedded texts.
@@ -98,37 +103,52 @@ struct Reembedding<'a> {
 }
 
 impl<'a> Reembedding<'a> {
-    fn new(state: &'a IngestState, embedder: &'a Arc<dyn Embedder>, report: &'a Report) -> Self {
+    fn new(
+        state: &'a IngestState,
+        embedder: &'a Arc<dyn Embedder>,
+        next: &'a CollectionSet,
+        report: &'a Report,
+    ) -> Self {
         let (progress, left_out) = (Progress::default(), BTreeMap::new());
-        Self { state, embedder, report, progress, embedded: 0, left_out }
+        Self { state, embedder, next, report, progress, embedded: 0, left_out }
     }
 
     async fn run(mut self, active: ActiveTask, task: &Task) -> Result<()> {
         let begun = Instant::now();
         let (state, vectors) = (self.state, &*self.state.ports.vectors);
         let model = &self.embedder.profile().id;
-        // If the model is live already, the process ended after the switch.
+        // Read before the aliases: the task ends only if nobody begins a phase from here on.
+        let mut collections = state.ports.catalog.collection_state().await?;
+        // If the model is live already, the worker before this one ended after the switch.
         if live_model(vectors).await?.as_ref() != Some(model) {
-            begin_filling(&state.ports, active, &**self.embedder).await?;
-            self.fill_all().await?;
-            calibrate(&state.ports, &**self.embedder, state.options.batch).await?;
-            self.drain_arrivals(active).await?;
-            // From here on, the change can be neither cancelled nor replaced.
-            begin_phase(&state.ports, active, CollectionPhase::Switching).await?;
-            switch_to(vectors, model).await?;
+            // If it ended, or is stalled, before the switch, the collections are complete.
+            if collections.phase != CollectionPhase::Switching || !collections.is_of(active) {
+                collections = self.fill_collections(active).await?;
+            }
+            switch_to(vectors, self.next).await?;
         }
         let embedder = Arc::clone(self.embedder);
         let result = self.into_result(begun).await?;
         let documents = result.reembedded + result.left_out;
         let catalog = &state.ports.catalog;
         let done = task.done(catalog.now(), Stage::Embed, documents, TaskResult::Reembedded(result));
-        let collections = catalog.collection_state().await?;
         catalog.end_reembedding(active, &done, collections).await?;
         tracing::info!(model = embedder.profile().name, documents, "searches use the new model");
         if let Err(error) = state.model_change.drop_unused_collections(&state.ports).await {
             tracing::warn!(%error, "cannot drop the collections of the previous model; the next start will");
         }
         Ok(())
+    }
+
+    /// Fills the collections of the model. On return nothing may be published, and the change can be neither cancelled nor
+    /// replaced.
+    async fn fill_collections(&mut self, active: ActiveTask) -> Result<CollectionState> {
+        let state = self.state;
+        let filling = begin_filling(&state.ports, active, self.next, &**self.embedder).await?;
+        self.fill_all().await?;
+        calibrate(&state.ports, &**self.embedder, state.options.batch).await?;
+        let draining = self.drain_arrivals(active, filling).await?;
+        Ok(state.ports.catalog.begin_phase(draining, CollectionPhase::Switching, active).await?)
     }
 
     async fn into_result(self, begun: Instant) -> Result<ReembedResult> {
@@ -158,7 +178,7 @@ impl<'a> Reembedding<'a> {
         let mut after: Option<DocId> = None;
         loop {
             let page = ports.catalog.list(&Scope::All, &ListFilter::default(), after, PAGE).await?;
-            let lacking = without_vectors(ports, &self.embedder.profile().id, &page.items).await?;
+            let lacking = without_vectors(ports, &self.next.l1, &page.items).await?;
             self.advance((page.items.len() - lacking.len()) as u64);
             self.fill(&lacking).await?;
             match page.next {
@@ -170,7 +190,11 @@ impl<'a> Reembedding<'a> {
 
     /// Embeds the documents that were published meanwhile, until there are none. If they do not become fewer, nothing may be
     /// published while the rest is embedded. On return nothing may be published.
-    async fn drain_arrivals(&mut self, active: ActiveTask) -> Result<()> {
+    async fn drain_arrivals(
+        &mut self,
+        active: ActiveTask,
+        filling: CollectionState,
+    ) -> Result<CollectionState> {
         let mut previous = usize::MAX;
         loop {
             let arrived = self.fill_arrivals().await?;
@@ -179,9 +203,10 @@ impl<'a> Reembedding<'a> {
             }
             previous = arrived;
         }
-        begin_phase(&self.state.ports, active, CollectionPhase::Draining).await?;
+        let catalog = &self.state.ports.catalog;
+        let draining = catalog.begin_phase(filling, CollectionPhase::Draining, active).await?;
         while self.fill_arrivals().await? > 0 {}
-        Ok(())
+        Ok(draining)
     }
 
     /// Embeds up to a batch of arrivals, and returns their number.
@@ -203,7 +228,7 @@ impl<'a> Reembedding<'a> {
         let (state, embedder) = (self.state, &**self.embedder);
         // If the process ends while one of them is deleted, the note lets the next start remove its points.
         state.ports.catalog.mark_unembedded(documents).await?;
-        let filler = filler(state);
+        let filler = filler(state, self.next);
         let fills = documents
             .iter()
             .map(|&doc_id| filler.fill(embedder, doc_id).map(move |filled| (doc_id, filled)).boxed());
@@ -232,7 +257,7 @@ impl<'a> Reembedding<'a> {
         if self.left_out.len() as u64 >= MIN_LEFT_OUT.min(total / 2).max(total / LEFT_OUT_SHARE) {
             return Err(error);
         }
-        filler(self.state).fill_sparse(&self.embedder.profile().id, doc_id).await?;
+        filler(self.state, self.next).fill_sparse(doc_id).await?;
         tracing::warn!(%doc_id, %error, "the model cannot embed a document; its words alone find it");
         self.left_out.insert(doc_id, error);
         Ok(())
@@ -245,6 +270,7 @@ impl<'a> Reembedding<'a> {
     }
 }
 
-fn filler(state: &IngestState) -> VectorFiller<'_> {
-    VectorFiller { ports: &state.ports, changes: &state.changes, batch: state.options.batch }
+fn filler<'a>(state: &'a IngestState, target: &'a CollectionSet) -> VectorFiller<'a> {
+    let (ports, changes) = (&state.ports, &state.changes);
+    VectorFiller { ports, changes, target, batch: state.options.batch, moves: true }
 }

@@ -4,13 +4,11 @@ use std::collections::HashMap;
 
 use lkr_catalog::{chunk_of, l1_id, l1_of};
 use lkr_domain::{Document, Layer, PointId};
-use lkr_models::Embedder;
-use lkr_vectors::{ErrorKind, Include, VectorStore};
+use lkr_vectors::{Collection, ErrorKind, Include, VectorStore};
 use sha2::{Digest, Sha256};
 
 use crate::{
     Result,
-    collections::collection,
     draft_body::DraftPoint,
     passage_vectors::{batches, passage},
 };
@@ -22,12 +20,12 @@ pub(crate) struct ReusedVectors {
 }
 
 impl ReusedVectors {
-    /// The passages of a live document that have vectors of `embedder`. Damaged points are left out: the document may be
+    /// The passages of a live document in `collection`, that of the chunks. Damaged points are left out: the document may be
     /// replaced because of them.
     pub(crate) async fn of(
         vectors: &dyn VectorStore,
         batch: usize,
-        embedder: &dyn Embedder,
+        collection: &Collection,
         document: &Document,
     ) -> Result<Self> {
         let mut points = HashMap::new();
@@ -39,12 +37,11 @@ impl ReusedVectors {
         };
         let Some(root) = root.into_iter().flatten().next() else { return Ok(Self::default()) };
         let Ok((title, _)) = l1_of(root.payload) else { return Ok(Self::default()) };
-        let collection = collection(Layer::Chunks, Some(&embedder.profile().id))?;
         let count = u32::try_from(document.counts.chunks).unwrap_or(u32::MAX);
         for range in batches(count, batch) {
             let id = |n| PointId::derive(document.doc_id, document.revision, Layer::Chunks, n);
             let ids: Vec<PointId> = range.map(id).collect();
-            let stored = match vectors.get(&collection, &ids, Include::Payload).await {
+            let stored = match vectors.get(collection, &ids, Include::Payload).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
                 Err(error) if is_damage(&error) => continue,
                 stored => stored?,
@@ -58,11 +55,11 @@ impl ReusedVectors {
         Ok(Self { points })
     }
 
-    /// The stored vectors of these chunks; `None` for a passage that is new.
+    /// The vectors of these chunks in `collection`; `None` for a passage that is new.
     pub(crate) async fn vectors(
         &self,
         vectors: &dyn VectorStore,
-        model: &str,
+        collection: &Collection,
         chunks: &[DraftPoint],
     ) -> Result<Vec<Option<Vec<f32>>>> {
         let mut found = vec![None; chunks.len()];
@@ -73,8 +70,7 @@ impl ReusedVectors {
             return Ok(found);
         }
         let ids: Vec<PointId> = known.iter().map(|(_, id)| *id).collect();
-        let collection = collection(Layer::Chunks, Some(model))?;
-        let stored = match vectors.get(&collection, &ids, Include::All).await {
+        let stored = match vectors.get(collection, &ids, Include::All).await {
             Err(error) if is_damage(&error) => return Ok(found),
             stored => stored?,
         };

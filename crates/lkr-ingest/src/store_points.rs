@@ -10,7 +10,7 @@ use crate::{
     Error, ErrorKind, Ports, Result,
     categorize::{FoundCategory, find_category},
     collection_sets::PointWriter,
-    collections::{collection, set_tags_everywhere},
+    collections::set_tags_everywhere,
     document_draft::DocumentDraft,
     draft_body::DraftPoint,
     passage_vectors::{NodeMeans, batches, embed},
@@ -123,14 +123,14 @@ impl PointStorage<'_> {
     /// earlier attempt stored, those of the same passages in the replaced revision, new ones.
     async fn batch_vectors(&self, total: u32, batch: &[DraftPoint]) -> Result<(BatchVectors, u64)> {
         let Some(embedder) = self.writer.embedder() else { return Ok((vec![None; batch.len()], 0)) };
-        let model = &embedder.profile().id;
         // Only a document of several batches can have an earlier one.
         if total as usize > self.batch
-            && let Some(stored) = self.stored_vectors(model, batch).await?
+            && let Some(stored) = self.stored_vectors(batch).await?
         {
             return Ok((stored, 0));
         }
-        let mut vectors = self.reused.vectors(&*self.ports.vectors, model, batch).await?;
+        let mut vectors =
+            self.reused.vectors(&*self.ports.vectors, &self.writer.collections().chunks, batch).await?;
         let missing = batch.iter().zip(&vectors).filter(|(_, vector)| vector.is_none());
         let missing: Vec<&str> = missing.map(|(chunk, _)| chunk.passage.as_str()).collect();
         if missing.is_empty() {
@@ -142,11 +142,11 @@ impl PointStorage<'_> {
         Ok((vectors, new))
     }
 
-    /// The stored vectors of these chunks, if all of them have one of `model`.
-    async fn stored_vectors(&self, model: &str, batch: &[DraftPoint]) -> Result<Option<BatchVectors>> {
-        let collection = collection(Layer::Chunks, Some(model))?;
+    /// The stored vectors of these chunks, if all of them have one.
+    async fn stored_vectors(&self, batch: &[DraftPoint]) -> Result<Option<BatchVectors>> {
         let ids: Vec<PointId> = batch.iter().map(|point| point.source.id).collect();
-        let stored = match self.ports.vectors.get(&collection, &ids, Include::All).await {
+        let stored = match self.ports.vectors.get(&self.writer.collections().chunks, &ids, Include::All).await
+        {
             Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => return Ok(None),
             stored => stored?,
         };

@@ -1,4 +1,4 @@
-//! Gives one document the vectors of a model, in that model's collections.
+//! Gives one document the vectors of a model, in collections of that model.
 
 use std::ops::Range;
 
@@ -9,7 +9,8 @@ use lkr_vectors::{Collection, Condition, Filter, Include, Point};
 
 use crate::{
     Error, ErrorKind, Ports, Result,
-    collections::{collection, delete_everywhere},
+    collection_set::CollectionSet,
+    collections::delete_everywhere,
     passage_vectors::{NodeMeans, batches, embed, passage},
     pending_changes::PendingChanges,
 };
@@ -18,32 +19,37 @@ use crate::{
 pub(crate) struct VectorFiller<'a> {
     pub(crate) ports: &'a Ports,
     pub(crate) changes: &'a PendingChanges,
+    /// What the points are written to.
+    pub(crate) target: &'a CollectionSet,
     /// The number of points that are written at a time.
     pub(crate) batch: usize,
+    /// Whether the collections that the points are read from will be dropped: then none may be left out.
+    pub(crate) moves: bool,
 }
 
 impl VectorFiller<'_> {
     /// Writes a document's points with vectors of `embedder`, unless they exist. Returns the number of embedded texts. If
     /// the document was deleted or replaced meanwhile, nothing remains.
+    ///
+    /// # Errors
+    /// `Unreadable` if points of the document are missing and the filler [`moves`](Self::moves) them.
     pub(crate) async fn fill(&self, embedder: &dyn Embedder, doc_id: DocId) -> Result<u64> {
         let Some(stored) = self.ports.catalog.document(doc_id).await? else { return Ok(0) };
         let written = self.write_document(embedder, &stored).await;
-        self.remove_if_gone(&stored.value).await?;
-        written
+        self.end_unless_gone(&stored.value, written).await
     }
 
     /// Writes a document's points without dense vectors, so that its words find it.
-    pub(crate) async fn fill_sparse(&self, model: &str, doc_id: DocId) -> Result<()> {
+    pub(crate) async fn fill_sparse(&self, doc_id: DocId) -> Result<()> {
         let Some(stored) = self.ports.catalog.document(doc_id).await? else { return Ok(()) };
-        let written = self.write_sparse(model, &stored).await;
-        self.remove_if_gone(&stored.value).await?;
-        written
+        let written = self.write_sparse(&stored).await;
+        self.end_unless_gone(&stored.value, written).await
     }
 
-    async fn write_sparse(&self, model: &str, stored: &Stored<Document>) -> Result<()> {
+    async fn write_sparse(&self, stored: &Stored<Document>) -> Result<()> {
         let pending = self.changes.begin(stored.value.doc_id).await?;
         for layer in [Layer::Chunks, Layer::L3, Layer::L2, Layer::L1] {
-            self.write_points(model, &stored.value, layer, |_| None).await?;
+            self.write_points(&stored.value, layer, |_| None).await?;
         }
         pending.confirm(stored).await
     }
@@ -51,17 +57,16 @@ impl VectorFiller<'_> {
     /// L1 is written last: if it exists, all points exist.
     async fn write_document(&self, embedder: &dyn Embedder, stored: &Stored<Document>) -> Result<u64> {
         let document = &stored.value;
-        let model = &embedder.profile().id;
-        if own_vector(self.ports, model, document).await?.is_some() {
+        if own_vector(self.ports, &self.target.l1, document).await?.is_some() {
             return Ok(0);
         }
         let pending = self.changes.begin(document.doc_id).await?;
         let (mut means, embedded) = self.embed_chunks(embedder, document).await?;
         let l1_vector = means.take(&l1_id(document.doc_id, document.revision));
         for layer in [Layer::L3, Layer::L2] {
-            self.write_points(model, document, layer, |point| means.take(point)).await?;
+            self.write_points(document, layer, |point| means.take(point)).await?;
         }
-        self.write_points(model, document, Layer::L1, |_| l1_vector.clone()).await?;
+        self.write_points(document, Layer::L1, |_| l1_vector.clone()).await?;
         pending.confirm(stored).await?;
         Ok(embedded)
     }
@@ -69,19 +74,17 @@ impl VectorFiller<'_> {
     /// Embeds the chunks in batches, except batches that an earlier attempt embedded. Returns the vectors of the nodes above
     /// them and the number of embedded texts.
     async fn embed_chunks(&self, embedder: &dyn Embedder, document: &Document) -> Result<(NodeMeans, u64)> {
-        let target = collection(Layer::Chunks, Some(&embedder.profile().id))?;
         let total = count(document, Layer::Chunks);
         let (mut means, mut embedded) = (NodeMeans::default(), 0);
         for range in batches(total, self.batch) {
             // Only a document of several batches can have an earlier one.
             if total as usize > self.batch
-                && let Some(vectors) = self.embedded_batch(&target, document, range.clone()).await?
+                && let Some(vectors) = self.embedded_batch(document, range.clone()).await?
             {
                 vectors.iter().for_each(|(point, vector)| means.add(&point.origin, vector));
                 continue;
             }
-            let stored = points(self.ports, &Layer::Chunks.into(), document, Layer::Chunks, range).await?;
-            let stored: Vec<Point> = stored.into_iter().flatten().collect();
+            let stored = self.source_points(document, Layer::Chunks, range).await?;
             let texts = stored
                 .iter()
                 .map(|point| Ok(passage(&document.title, &chunk_of(point.payload.clone())?)))
@@ -93,7 +96,7 @@ impl VectorFiller<'_> {
             }
             let filled =
                 stored.into_iter().zip(vectors).map(|(point, dense)| Point { dense: Some(dense), ..point });
-            self.ports.vectors.upsert(&target, filled.collect()).await?;
+            self.ports.vectors.upsert(&self.target.chunks, filled.collect()).await?;
         }
         Ok((means, embedded))
     }
@@ -101,11 +104,10 @@ impl VectorFiller<'_> {
     /// The chunks of a batch with their vectors, if all of them have one in the collection.
     async fn embedded_batch(
         &self,
-        target: &Collection,
         document: &Document,
         range: Range<u32>,
     ) -> Result<Option<Vec<(Point, Vec<f32>)>>> {
-        let stored = points(self.ports, target, document, Layer::Chunks, range).await?;
+        let stored = points(self.ports, &self.target.chunks, document, Layer::Chunks, range).await?;
         let with_vector = |point: Option<Point>| {
             let mut point = point?;
             let vector = point.dense.take()?;
@@ -117,52 +119,75 @@ impl VectorFiller<'_> {
     /// Copies the points of a layer in batches, each with its dense vector from `vector`.
     async fn write_points(
         &self,
-        model: &str,
         document: &Document,
         layer: Layer,
         mut vector: impl FnMut(&PointId) -> Option<Vec<f32>> + Send,
     ) -> Result<()> {
-        let target = collection(layer, Some(model))?;
         for range in batches(count(document, layer), self.batch) {
-            let stored = points(self.ports, &layer.into(), document, layer, range).await?;
-            let filled = stored.into_iter().flatten().map(|point| {
+            let stored = self.source_points(document, layer, range).await?;
+            let filled = stored.into_iter().map(|point| {
                 let dense = vector(&point.id);
                 Point { dense, ..point }
             });
-            self.ports.vectors.upsert(&target, filled.collect()).await?;
+            self.ports.vectors.upsert(self.target.of(layer), filled.collect()).await?;
         }
         Ok(())
     }
 
-    async fn remove_if_gone(&self, document: &Document) -> Result<()> {
+    /// The points of a document in the live collections.
+    async fn source_points(
+        &self,
+        document: &Document,
+        layer: Layer,
+        ordinals: Range<u32>,
+    ) -> Result<Vec<Point>> {
+        let expected = ordinals.len();
+        let stored = points(self.ports, &layer.into(), document, layer, ordinals).await?;
+        let stored: Vec<Point> = stored.into_iter().flatten().collect();
+        if self.moves && stored.len() < expected {
+            let missing = expected - stored.len();
+            let reason = format!("document {} lacks {missing} points of {layer}", document.doc_id);
+            return Err(Error::new(ErrorKind::Unreadable, "copy points", reason));
+        }
+        Ok(stored)
+    }
+
+    /// Removes what was written if the document was deleted or replaced meanwhile; then missing points are no failure.
+    async fn end_unless_gone<T: Default>(&self, document: &Document, written: Result<T>) -> Result<T> {
         let live = self.ports.catalog.document(document.doc_id).await?;
         if live.is_some_and(|live| live.value.revision == document.revision) {
-            return Ok(());
+            return written;
         }
         let filter = Filter::only(Condition::Revision(document.doc_id, document.revision));
-        delete_everywhere(&*self.ports.vectors, &filter).await
+        delete_everywhere(&*self.ports.vectors, &filter).await?;
+        match written {
+            Err(error) if error.kind() == ErrorKind::Unreadable => Ok(T::default()),
+            written => written,
+        }
     }
 }
 
-/// The documents whose points lack vectors of `model`.
+/// The documents whose points lack vectors in a collection of L1.
 pub(crate) async fn without_vectors(
     ports: &Ports,
-    model: &str,
+    l1: &Collection,
     documents: &[Document],
 ) -> Result<Vec<DocId>> {
     let ids: Vec<PointId> =
         documents.iter().map(|document| l1_id(document.doc_id, document.revision)).collect();
-    let l1 = collection(Layer::L1, Some(model))?;
-    let stored = ports.vectors.get(&l1, &ids, Include::All).await?;
+    let stored = ports.vectors.get(l1, &ids, Include::All).await?;
     let has_vector = |stored: &Option<Point>| stored.as_ref().is_some_and(|point| point.dense.is_some());
     let lacking = documents.iter().zip(stored).filter(|(_, stored)| !has_vector(stored));
     Ok(lacking.map(|(document, _)| document.doc_id).collect())
 }
 
-/// The document's own vector of `model`, if it has one.
-pub(crate) async fn own_vector(ports: &Ports, model: &str, document: &Document) -> Result<Option<Vec<f32>>> {
-    let l1 = collection(Layer::L1, Some(model))?;
-    let point = points(ports, &l1, document, Layer::L1, 0..1).await?.into_iter().flatten().next();
+/// The document's own vector in a collection of L1, if it has one.
+pub(crate) async fn own_vector(
+    ports: &Ports,
+    l1: &Collection,
+    document: &Document,
+) -> Result<Option<Vec<f32>>> {
+    let point = points(ports, l1, document, Layer::L1, 0..1).await?.into_iter().flatten().next();
     Ok(point.and_then(|point| point.dense))
 }
 

@@ -21,17 +21,20 @@ use lkr_vectors::{Filter, Include, MemoryVectors, VectorStore};
 use object_store::memory::InMemory;
 use tempfile::TempDir;
 
+mod stalls;
+
 /// So short that a process that left is noticed soon, so long that a renewal is not late on a busy machine.
 const PEERS: PeerOptions =
     PeerOptions { process_ttl: Duration::from_secs(3), leader_ttl: Duration::from_millis(1_500) };
 
 /// The stores that the processes share.
+#[derive(Clone)]
 struct Stores {
     vectors: Arc<dyn VectorStore>,
     state: Arc<dyn StateStore>,
     queue: Arc<dyn TaskQueue>,
     texts: Texts,
-    uploads: TempDir,
+    uploads: Arc<TempDir>,
 }
 
 impl Stores {
@@ -41,7 +44,7 @@ impl Stores {
             state: Arc::new(MemoryState::default()),
             queue: Arc::new(MemoryQueue::default()),
             texts: Texts::new(Arc::new(InMemory::new())),
-            uploads: tempfile::tempdir().unwrap(),
+            uploads: Arc::new(tempfile::tempdir().unwrap()),
         }
     }
 
@@ -51,9 +54,12 @@ impl Stores {
 
     /// A process with this many workers.
     async fn process(&self, workers: usize) -> Process {
+        self.process_with(IngestOptions { workers, ..IngestOptions::default() }).await
+    }
+
+    async fn process_with(&self, options: IngestOptions) -> Process {
         let peers = Peers::join(Arc::clone(&self.state), PEERS).await.unwrap();
         let ports = self.ports(peers.clone(), self.uploads.path());
-        let options = IngestOptions { workers, ..IngestOptions::default() };
         let ingestor = Ingestor::open(ports, options).await.unwrap();
         let workers = ingestor.start().await.unwrap();
         Process { ingestor, peers, workers }

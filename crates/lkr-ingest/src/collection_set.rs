@@ -1,0 +1,74 @@
+//! The collections of the four layers that belong together.
+
+use lkr_catalog::ActiveTask;
+use lkr_domain::Layer;
+use lkr_models::EmbedderProfile;
+use lkr_vectors::{Collection, CollectionSpec, DenseSpec, VectorStore};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    Result,
+    collections::{named, suffix},
+};
+
+/// One collection of each layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CollectionSet {
+    pub(crate) l1: Collection,
+    pub(crate) l2: Collection,
+    pub(crate) l3: Collection,
+    pub(crate) chunks: Collection,
+}
+
+impl CollectionSet {
+    /// The collections that a task fills with vectors of `model`. No other task has the same ones, nor has the task itself
+    /// if it failed and is tried again. So collections that are unused stay unused, and it does no harm if they are dropped
+    /// late.
+    pub(crate) fn of_change(active: ActiveTask, model: &str) -> Result<Self> {
+        let digest = Sha256::new()
+            .chain_update(active.task_id.as_bytes())
+            .chain_update(active.token().to_be_bytes())
+            .chain_update(model);
+        let suffix = suffix(&digest.finalize());
+        let of = |layer| named(layer, &suffix);
+        Ok(Self { l1: of(Layer::L1)?, l2: of(Layer::L2)?, l3: of(Layer::L3)?, chunks: of(Layer::Chunks)? })
+    }
+
+    /// The live collections, if all of them have vectors of `model`.
+    pub(crate) async fn live_of(vectors: &dyn VectorStore, model: &str) -> Result<Option<Self>> {
+        let live = async |layer: Layer| live_collection_of(vectors, layer, model).await;
+        let (l1, l2) = (live(Layer::L1).await?, live(Layer::L2).await?);
+        let (l3, chunks) = (live(Layer::L3).await?, live(Layer::Chunks).await?);
+        let (Some(l1), Some(l2), Some(l3), Some(chunks)) = (l1, l2, l3, chunks) else { return Ok(None) };
+        Ok(Some(Self { l1, l2, l3, chunks }))
+    }
+
+    pub(crate) const fn of(&self, layer: Layer) -> &Collection {
+        match layer {
+            Layer::L1 => &self.l1,
+            Layer::L2 => &self.l2,
+            Layer::L3 => &self.l3,
+            Layer::Chunks => &self.chunks,
+        }
+    }
+
+    /// Creates the collections unless they exist, for vectors of a model.
+    pub(crate) async fn ensure(&self, vectors: &dyn VectorStore, profile: &EmbedderProfile) -> Result<()> {
+        for layer in Layer::ALL {
+            let dense = Some(DenseSpec { model: profile.id.clone(), dims: profile.dims });
+            vectors.ensure(&CollectionSpec { collection: self.of(layer).clone(), dense }).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The live collection of a layer, if it has vectors of `model`.
+pub(crate) async fn live_collection_of(
+    vectors: &dyn VectorStore,
+    layer: Layer,
+    model: &str,
+) -> Result<Option<Collection>> {
+    let spec = vectors.describe(&layer.into()).await?;
+    let is_of_model = |spec: &CollectionSpec| spec.dense.as_ref().is_some_and(|dense| dense.model == model);
+    Ok(spec.filter(is_of_model).map(|spec| spec.collection))
+}

@@ -1,0 +1,221 @@
+//! A process is stalled in the middle of a change of the embedding model, and others go on without it.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use lkr_state::{Key, Op, Record, ScanOrder};
+use lkr_vectors::{Condition, FailingVectors};
+
+use super::*;
+
+/// So short that another process takes a task over soon from one that is stalled.
+const LEASE: Duration = Duration::from_millis(300);
+
+/// A point at which a process stops, with all that the same task of the runtime does, until it may go on. It stops once.
+#[derive(Debug, Default)]
+struct Gate {
+    /// Whether it was reached, and whether it is open.
+    state: Mutex<(bool, bool)>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn pass(&self) {
+        tokio::task::block_in_place(|| {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.0 = true;
+            while !state.1 {
+                state = self.opened.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+        });
+    }
+
+    fn is_reached(&self) -> bool {
+        self.state.lock().unwrap().0
+    }
+
+    fn open(&self) {
+        self.state.lock().unwrap().1 = true;
+        self.opened.notify_all();
+    }
+}
+
+/// Opens a gate when a test ends, even if it fails: the runtime waits for its threads.
+struct OpenAtEnd(Arc<Gate>);
+
+impl Drop for OpenAtEnd {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}
+
+/// Stops before the phase of a change of the model becomes `phase`, or after it.
+#[derive(Debug)]
+struct StallingState {
+    inner: Arc<dyn StateStore>,
+    phase: &'static str,
+    is_after: bool,
+    gate: Arc<Gate>,
+}
+
+#[async_trait]
+impl StateStore for StallingState {
+    async fn get_many(&self, keys: &[Key]) -> lkr_state::Result<Vec<Option<Record>>> {
+        self.inner.get_many(keys).await
+    }
+
+    async fn apply(&self, writes: Vec<Write>) -> lkr_state::Result<()> {
+        let phase = format!("\"phase\":\"{}\"", self.phase);
+        let is_watched = writes.iter().any(|write| {
+            let Op::Put { value, .. } = &write.op else { return false };
+            write.key == "collections" && String::from_utf8_lossy(value).contains(&phase)
+        });
+        if is_watched && !self.is_after {
+            self.gate.pass();
+        }
+        let applied = self.inner.apply(writes).await;
+        if is_watched && self.is_after {
+            self.gate.pass();
+        }
+        applied
+    }
+
+    async fn scan(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        order: ScanOrder,
+        limit: usize,
+    ) -> lkr_state::Result<Vec<(Key, Record)>> {
+        self.inner.scan(prefix, after, order, limit).await
+    }
+
+    async fn snapshot(&self, to: &Path) -> lkr_state::Result<()> {
+        self.inner.snapshot(to).await
+    }
+
+    async fn health(&self) -> lkr_state::Result<()> {
+        self.inner.health().await
+    }
+}
+
+/// A process that stops before or after it begins a phase, and where it stops.
+async fn stalling(
+    stores: &Stores,
+    phase: &'static str,
+    is_after: bool,
+    lease: Duration,
+) -> (Process, OpenAtEnd) {
+    let gate = Arc::new(Gate::default());
+    let inner = Arc::clone(&stores.state);
+    let state = Arc::new(StallingState { inner, phase, is_after, gate: Arc::clone(&gate) });
+    let stores = Stores { state, ..stores.clone() };
+    let options = IngestOptions { workers: 2, lease, ..IngestOptions::default() };
+    (stores.process_with(options).await, OpenAtEnd(gate))
+}
+
+async fn change_to(process: &Process, dims: usize) -> Task {
+    let next: Arc<dyn Embedder> = Arc::new(MemoryEmbedder::with_dims(dims));
+    let eva = ReembedTrigger::Actor(Creator::from("eva"));
+    process.ingestor.embed_by(Some(next.profile()), eva).await.unwrap().unwrap()
+}
+
+/// Every document has all of its points in the live collections, with vectors of so many dimensions.
+async fn assert_complete(stores: &Stores, documents: usize, dims: usize) {
+    let stored = stores.catalog().stored_documents(None, 100).await.unwrap();
+    assert_eq!(stored.len(), documents);
+    for layer in Layer::ALL {
+        let page =
+            stores.vectors.scroll(&layer.into(), &Filter::all(), None, 10_000, Include::All).await.unwrap();
+        for document in &stored {
+            let points = page.points.iter().filter(|point| point.origin.doc_id == document.value.doc_id);
+            let dense = points.map(|point| point.dense.as_ref().map(Vec::len)).collect::<Vec<_>>();
+            assert_eq!(dense.len() as u64, document.value.counts.of(layer), "{layer} {:?}", document.value);
+            assert!(dense.iter().all(|of| *of == Some(dims)), "{layer} {dense:?}");
+        }
+    }
+}
+
+/// A worker that is stalled just before, or just after, it begins to switch loses its lease; its successor lets a document be
+/// published. Then the stalled worker goes on.
+async fn publish_while_the_first_worker_is_stalled(is_after: bool) {
+    let stores = Stores::new();
+    let catalog = stores.catalog();
+    let (first, stalled) = stalling(&stores, "switching", is_after, LEASE).await;
+    for n in 0..4 {
+        live(&catalog, &first.ingestor.submit(text(n), by_eva()).await.unwrap()).await;
+    }
+    let task = change_to(&first, 16).await;
+    eventually("the first worker is not stalled", async || stalled.0.is_reached()).await;
+    let (second, waiting) = stalling(&stores, "draining", false, IngestOptions::default().lease).await;
+    let has_ended = async || catalog.task(task.task_id).await.unwrap().unwrap().status.has_ended();
+    eventually("nobody takes over", async || waiting.0.is_reached() || has_ended().await).await;
+
+    let late = second.ingestor.submit(text(9), by_eva()).await.unwrap();
+    live(&catalog, &late).await;
+    stalled.0.open();
+    eventually("the first worker does not go on", async || first.workers.status().busy == 0).await;
+    waiting.0.open();
+    assert_eq!(ended(&catalog, task.task_id).await.status, TaskStatus::Done);
+    eventually("the second worker does not end", async || second.workers.status().busy == 0).await;
+    assert_complete(&stores, 5, 16).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn worker_that_is_stalled_before_switching_loses_no_document_of_its_successor() {
+    publish_while_the_first_worker_is_stalled(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn worker_that_is_stalled_before_the_aliases_are_switched_loses_no_document_of_its_successor() {
+    publish_while_the_first_worker_is_stalled(true).await;
+}
+
+/// A process is stalled when it drops the collections of the first model, and another process changes back to that model.
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn process_that_is_stalled_while_it_drops_collections_drops_none_that_are_live_again() {
+    let stores = Stores::new();
+    let catalog = stores.catalog();
+    let stalled = OpenAtEnd(Arc::new(Gate::default()));
+    let (gate, inner) = (Arc::clone(&stalled.0), Arc::clone(&stores.vectors));
+    let vectors = Arc::new(FailingVectors::new(inner, move |operation| {
+        if operation == "drop_collection" {
+            gate.pass();
+        }
+        None
+    }));
+    let first = Stores { vectors, ..stores.clone() }.process(2).await;
+    for n in 0..5 {
+        live(&catalog, &first.ingestor.submit(text(n), by_eva()).await.unwrap()).await;
+    }
+    let forth = change_to(&first, 16).await;
+    assert_eq!(ended(&catalog, forth.task_id).await.status, TaskStatus::Done);
+    eventually("the first process is not stalled", async || stalled.0.is_reached()).await;
+    let second = stores.process(2).await;
+    let back = change_to(&second, 8).await;
+    assert_eq!(ended(&catalog, back.task_id).await.status, TaskStatus::Done);
+    stalled.0.open();
+    for process in [&first, &second] {
+        eventually("a process does not go on", async || process.workers.status().busy == 0).await;
+    }
+    assert_complete(&stores, 5, 8).await;
+    assert_eq!(stores.vectors.collections().await.unwrap().len(), 4, "the others are dropped");
+}
+
+/// The collections that a document's points are missing from are not dropped: the change fails instead.
+#[tokio::test(flavor = "multi_thread")]
+async fn change_of_the_model_fails_if_points_of_a_document_are_missing() {
+    let stores = Stores::new();
+    let options = IngestOptions { workers: 2, max_attempts: 1, ..IngestOptions::default() };
+    let process = stores.process_with(options).await;
+    let document = live(&stores.catalog(), &process.ingestor.submit(text(1), by_eva()).await.unwrap()).await;
+    let points = Filter::only(Condition::Docs(vec![document.doc_id]));
+    stores.vectors.delete(&Layer::Chunks.into(), &points).await.unwrap();
+    let task = change_to(&process, 16).await;
+    let failed = ended(&stores.catalog(), task.task_id).await;
+    assert_eq!(failed.status, TaskStatus::Failed);
+    let message = failed.error.unwrap().message;
+    assert!(message.contains("lacks 1 points of chunks"), "{message}");
+    assert_eq!(process.ingestor.live_model().await.unwrap().as_deref(), Some("memory-8"));
+    assert_eq!(stores.vectors.count(&Layer::L1.into(), &points).await.unwrap(), 1);
+}
