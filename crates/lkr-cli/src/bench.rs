@@ -18,6 +18,7 @@ mod rotated;
 mod search;
 mod space_bases;
 mod spaces;
+mod start;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -53,6 +54,8 @@ enum Bench {
     Spaces(spaces::Args),
     /// Send requests to a running server, and measure latencies, rates and the processor time of the server.
     Load(load::Args),
+    /// Start a server on an existing folder several times, and measure the time until it is ready.
+    Start(start::Args),
     /// Compare searches of a running server with and without concurrent logins.
     Logins(logins::Args),
     /// Measure on a running server whether response times tell unreadable documents from unknown ones.
@@ -82,6 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Bench::Listings(args) => runtime()?.block_on(listings::measure(args))?.to_string(),
         Bench::Spaces(args) => runtime()?.block_on(spaces::measure(args))?.to_string(),
         Bench::Load(args) => return load::run(args),
+        Bench::Start(args) => start::measure(args)?.to_string(),
         Bench::Logins(args) => logins::measure(args)?.to_string(),
         Bench::Rights(args) => rights::measure(args)?.to_string(),
     };

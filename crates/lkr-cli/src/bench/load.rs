@@ -173,7 +173,7 @@ fn measure_all(
 fn measure(load: &Load, client: &Client, step: (usize, Option<f64>), args: &Args) -> Result<Step> {
     let (count, rate) = step;
     if load.mix.has(Kind::Cached) {
-        load.requests.all_cached().try_for_each(|body| client.post("/search", &body).map(drop))?;
+        load.cache(client)?;
     }
     let mut clients: Vec<LoadClient<'_>> = (0..count).map(|number| LoadClient::new(load, number)).collect();
     let (started, clock) = (Instant::now(), SystemClock::start());

@@ -22,7 +22,7 @@ use crate::{
         random::XorShift64,
     },
     http::Client,
-    wait,
+    wait::retry_while_overloaded,
 };
 
 /// An idle connection is opened anew after this time. Servers close them a little later.
@@ -69,12 +69,18 @@ struct Accepted {
 }
 
 impl Load {
+    /// Sends every cached search once, so that the cache can answer it.
+    pub(super) fn cache(&self, client: &Client) -> Result<()> {
+        let search = |body: Value| retry_while_overloaded(|| client.post("/search", &body)).map(drop);
+        self.requests.all_cached().try_for_each(search)
+    }
+
     /// Adds documents and waits until they are searchable.
     pub(super) fn add_stock(&self, client: &Client, count: u64) -> Result<()> {
         for _ in 0..count {
             let Request { path, body, .. } = self.requests.added();
             let body = body.unwrap_or_default();
-            let accepted = wait::retry_while_overloaded(|| client.post(&path, &body))?.data;
+            let accepted = retry_while_overloaded(|| client.post(&path, &body))?.data;
             let task_id = accepted.get("task_id").and_then(Value::as_str).context("no task_id")?;
             self.documents.accepted(task_id.to_owned());
         }

@@ -13,7 +13,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use crate::{http::Client, wait};
+use crate::{
+    http::Client,
+    wait::{retry_while_overloaded, wait_for},
+};
 
 /// The pause before the oldest task is read again.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -76,7 +79,8 @@ impl Documents {
     /// Reads the oldest task, and returns whether it has ended.
     fn read_oldest(&self, client: &Client) -> Result<bool> {
         let Some(task_id) = self.state().tasks.front().cloned() else { return Ok(false) };
-        let task = client.get(&format!("/documents/tasks/{task_id}"))?.data;
+        let path = format!("/documents/tasks/{task_id}");
+        let task = retry_while_overloaded(|| client.get(&path))?.data;
         let text = |key| task.get(key).and_then(Value::as_str);
         let mut state = self.state();
         match text("status") {
@@ -101,14 +105,15 @@ impl Documents {
 pub(super) fn remove(client: &Client, prefix: &str) -> Result<()> {
     let condition = json!({ "field": "source", "prefix": prefix });
     for _ in 0..ATTEMPTS {
-        let counted = client.post("/documents/delete", &json!({ "where": condition }))?.data;
+        let count = json!({ "where": condition });
+        let counted = retry_while_overloaded(|| client.post("/documents/delete", &count))?.data;
         if counted.get("documents").and_then(Value::as_u64) == Some(0) {
             return Ok(());
         }
-        let accepted =
-            client.post("/documents/delete", &json!({ "where": condition, "dry_run": false }))?.data;
+        let delete = json!({ "where": condition, "dry_run": false });
+        let accepted = retry_while_overloaded(|| client.post("/documents/delete", &delete))?.data;
         let task_id = accepted.get("task_id").and_then(Value::as_str).context("no task_id")?;
-        if let Err(reason) = wait::wait_for(client, task_id)?.outcome() {
+        if let Err(reason) = wait_for(client, task_id)?.outcome() {
             bail!("delete the documents of {prefix}: {reason}");
         }
     }

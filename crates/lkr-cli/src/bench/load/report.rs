@@ -5,9 +5,12 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::bench::load::{
-    documents::Ended,
-    tally::{Results, Tally},
+use crate::{
+    bench::load::{
+        documents::Ended,
+        tally::{Results, Tally},
+    },
+    terminal::plural,
 };
 
 /// The quantiles of a line.
@@ -134,11 +137,12 @@ fn notes(text: &mut String, step: &Step, names_step: bool) -> Result<()> {
         let Ended { done, failed } = ended;
         writeln!(
             text,
-            "{step_name}{done} documents searchable after {seconds:.1} s, {} a second",
+            "{step_name}{} searchable after {seconds:.1} s, {} a second",
+            plural(done, "document"),
             rate(done as f64 / seconds)
         )?;
         if failed > 0 {
-            writeln!(text, "{step_name}{failed} documents could not be added")?;
+            writeln!(text, "{step_name}{} could not be added", plural(failed, "document"))?;
         }
     }
     for (code, count) in &step.tally.total()?.errors {
@@ -255,7 +259,7 @@ mod tests {
         for line in [
             "server: 1.000 ms of processor time a request, 12000 MB at the end",
             "999 documents searchable after 4.0 s, 250 a second",
-            "1 documents could not be added",
+            "1 document could not be added",
             "error add 1010: 1",
             "error not sent: 99998",
         ] {
