@@ -1,11 +1,13 @@
 //! `lkr bench`: measures what the service costs beyond its engines.
 
+mod connection;
 mod copies;
 mod dedup;
 mod idle;
 mod ingest;
 mod layers;
 mod listings;
+mod load;
 mod logins;
 mod material;
 mod random;
@@ -16,6 +18,7 @@ mod rotated;
 mod search;
 mod space_bases;
 mod spaces;
+mod start;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -49,6 +52,10 @@ enum Bench {
     Listings(listings::Args),
     /// Compare searches in spaces and with filters with those of a base that has nothing else, in this process.
     Spaces(spaces::Args),
+    /// Send requests to a running server, and measure latencies, rates and the processor time of the server.
+    Load(load::Args),
+    /// Start a server on an existing folder several times, and measure the time until it is ready.
+    Start(start::Args),
     /// Compare searches of a running server with and without concurrent logins.
     Logins(logins::Args),
     /// Measure on a running server whether response times tell unreadable documents from unknown ones.
@@ -77,6 +84,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Bench::Dedup(args) => runtime()?.block_on(dedup::measure(args))?.to_string(),
         Bench::Listings(args) => runtime()?.block_on(listings::measure(args))?.to_string(),
         Bench::Spaces(args) => runtime()?.block_on(spaces::measure(args))?.to_string(),
+        Bench::Load(args) => return load::run(args),
+        Bench::Start(args) => start::measure(args)?.to_string(),
         Bench::Logins(args) => logins::measure(args)?.to_string(),
         Bench::Rights(args) => rights::measure(args)?.to_string(),
     };

@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::{connection::Login, error_line::error_line, http::Client};
-use exposition::Samples;
+pub(crate) use exposition::Samples;
 use view::{Readiness, View};
 
 /// Clears the screen.

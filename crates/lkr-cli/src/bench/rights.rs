@@ -1,7 +1,6 @@
 //! Whether response times tell an unreadable document from an unknown one.
 
 mod auc;
-mod connection;
 mod fixture;
 
 use std::{
@@ -11,9 +10,13 @@ use std::{
 
 use anyhow::{Result, ensure};
 
-use crate::{bench::random::XorShift64, connection::Login, stats::Latency};
+use crate::{
+    bench::{connection::Connection, random::XorShift64},
+    connection::Login,
+    stats::Latency,
+};
 use auc::{auc, without_drift};
-use connection::Connection;
+
 use fixture::Fixture;
 
 /// The time that the planted leak adds to one class.

@@ -77,6 +77,11 @@ impl Client {
         self.bearer.is_some()
     }
 
+    /// The access token or API key; `None` without a credential.
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.bearer.as_deref().and_then(|bearer| bearer.strip_prefix("Bearer "))
+    }
+
     /// The address of the server.
     pub(crate) fn base(&self) -> &str {
         &self.base

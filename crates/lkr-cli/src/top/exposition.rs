@@ -7,19 +7,19 @@ use anyhow::{Context, Result, bail};
 
 /// One value of a metric.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sample {
-    pub(super) name: String,
-    pub(super) labels: Vec<(String, String)>,
-    pub(super) value: f64,
+pub(crate) struct Sample {
+    pub(crate) name: String,
+    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) value: f64,
 }
 
 /// The values that a server exposed at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Samples(Vec<Sample>);
+pub(crate) struct Samples(Vec<Sample>);
 
 impl Sample {
     /// The value of a label; empty if it has none.
-    pub(super) fn label(&self, name: &str) -> &str {
+    pub(crate) fn label(&self, name: &str) -> &str {
         let label = self.labels.iter().find(|(key, _)| key == name);
         label.map_or("", |(_, value)| value.as_str())
     }
@@ -30,24 +30,24 @@ impl Samples {
     ///
     /// # Errors
     /// The first line that is no sample.
-    pub(super) fn parse(text: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let samples = lines.map(|line| sample(line).with_context(|| format!("not a metric: {line:?}")));
         Ok(Self(samples.collect::<Result<_>>()?))
     }
 
     /// The samples of a metric.
-    pub(super) fn of(&self, name: &str) -> impl Iterator<Item = &Sample> {
+    pub(crate) fn of(&self, name: &str) -> impl Iterator<Item = &Sample> {
         self.0.iter().filter(move |sample| sample.name == name)
     }
 
     /// The value of a metric without labels; `None` if it was not exposed.
-    pub(super) fn value(&self, name: &str) -> Option<f64> {
+    pub(crate) fn value(&self, name: &str) -> Option<f64> {
         self.of(name).next().map(|sample| sample.value)
     }
 
     /// The sum of the samples of a metric that `keep` accepts.
-    pub(super) fn sum(&self, name: &str, keep: impl Fn(&Sample) -> bool) -> f64 {
+    pub(crate) fn sum(&self, name: &str, keep: impl Fn(&Sample) -> bool) -> f64 {
         self.of(name).filter(|sample| keep(sample)).map(|sample| sample.value).sum()
     }
 }
