@@ -27,6 +27,7 @@ mod lesson_14_webhooks;
 mod lesson_26_outgoing_hosts;
 mod lesson_27_hostile_files;
 mod lesson_35_slow_clients;
+mod load_generator;
 mod logs;
 mod migration;
 mod quick_start;

@@ -48,9 +48,10 @@ impl Step {
         Ok(self.tally.total()?.failed() + documents)
     }
 
-    /// Processor time of the server for each answered request, in milliseconds.
+    /// Processor time of the server for each request that was sent, in milliseconds.
     fn cpu_ms(&self, total: &Results) -> Option<f64> {
-        let requests = total.answered().max(1) as f64;
+        let sent = (total.answered() + total.failed()).saturating_sub(self.tally.unsent);
+        let requests = sent.max(1) as f64;
         self.cpu_seconds.map(|seconds| seconds * 1e3 / requests)
     }
 
@@ -130,8 +131,10 @@ fn table(text: &mut String, steps: &[Step]) -> Result<()> {
 fn notes(text: &mut String, step: &Step, names_step: bool) -> Result<()> {
     let step_name = match (names_step, step.rate) {
         (false, _) => String::new(),
-        (true, None) => format!("{} clients: ", step.clients),
-        (true, Some(due)) => format!("{} clients, {} due/s: ", step.clients, rate(due)),
+        (true, None) => format!("{}: ", plural(step.clients as u64, "client")),
+        (true, Some(due)) => {
+            format!("{}, {} due/s: ", plural(step.clients as u64, "client"), rate(due))
+        }
     };
     if let Some(Ingestion { ended, seconds }) = step.ingestion {
         let Ended { done, failed } = ended;
@@ -273,8 +276,20 @@ mod tests {
         let text = text(&steps).unwrap();
         assert_narrow(&text);
         assert_eq!(text.lines().filter(|line| line.contains("2000")).count(), 2, "{text}");
+        assert!(text.contains("\n1 client: error add 1010: 1\n"), "{text}");
         assert!(text.contains("1024 clients, 50000 due/s: error not sent: 99998\n"), "{text}");
         assert_eq!(steps[0].failed().unwrap(), 100_000);
+    }
+
+    #[test]
+    fn processor_time_is_shared_by_failed_requests_and_not_by_those_that_were_not_sent() {
+        let mut tally = Tally::default();
+        for _ in 0..4 {
+            tally.record(Kind::Search, Duration::ZERO, Err("1004".to_owned())).unwrap();
+        }
+        tally.unsent = 9;
+        let refused = Step { tally, ..step(1, None) };
+        assert!(text(&[refused]).unwrap().contains("server: 500.0 ms of processor time a request"));
     }
 
     #[test]
