@@ -17,12 +17,6 @@ pub struct ActiveTask {
 }
 
 impl ActiveTask {
-    /// The fencing token. A task that failed and is tried again has another one; none is used twice for a subject.
-    #[must_use]
-    pub const fn token(&self) -> u64 {
-        self.version
-    }
-
     pub(crate) fn check(self) -> Write {
         Write::check(key::active(self.subject), Expect::Version(self.version))
     }

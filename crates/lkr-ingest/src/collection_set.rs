@@ -21,14 +21,11 @@ pub(crate) struct CollectionSet {
 }
 
 impl CollectionSet {
-    /// The collections that a task fills with vectors of `model`. No other task has the same ones, nor has the task itself
-    /// if it failed and is tried again. So collections that are unused stay unused, and it does no harm if they are dropped
-    /// late.
+    /// The collections that a task fills with vectors of `model`. No other task has the same ones, so collections that are
+    /// unused stay unused, and it does no harm if they are dropped late. The exception is a task that failed and is tried
+    /// again: it goes on in its collections.
     pub(crate) fn of_change(active: ActiveTask, model: &str) -> Result<Self> {
-        let digest = Sha256::new()
-            .chain_update(active.task_id.as_bytes())
-            .chain_update(active.token().to_be_bytes())
-            .chain_update(model);
+        let digest = Sha256::new().chain_update(active.task_id.as_bytes()).chain_update(model);
         let suffix = suffix(&digest.finalize());
         let of = |layer| named(layer, &suffix);
         Ok(Self { l1: of(Layer::L1)?, l2: of(Layer::L2)?, l3: of(Layer::L3)?, chunks: of(Layer::Chunks)? })

@@ -11,7 +11,7 @@ const QUESTIONS: &str =
 /// The steps that a run writes.
 fn steps(lkr: &CommandLine, arguments: &[&str]) -> Vec<Value> {
     let load = ["bench", "load", "--queries", "questions", "--seconds", "2", "--json", "results"];
-    lkr.print(&[&load, arguments].concat());
+    let _ = lkr.print(&[&load, arguments].concat());
     let results: Value = serde_json::from_slice(&fs::read(lkr.path("results")).unwrap()).unwrap();
     results["steps"].as_array().unwrap().clone()
 }
@@ -22,7 +22,7 @@ fn load_in_closed_and_open_loop_is_measured_and_leaves_no_document() {
     let lkr = CommandLine::on(&server);
     fs::write(lkr.path("tides.md"), "# Tides\n\nThe moon pulls the sea twice a day.\n").unwrap();
     fs::write(lkr.path("questions"), QUESTIONS).unwrap();
-    lkr.print(&["add", "tides.md"]);
+    let _ = lkr.print(&["add", "tides.md"]);
 
     let kinds = ["search", "cached", "filtered", "space", "context", "summary", "add", "delete"];
     let mix = kinds.join(",");
