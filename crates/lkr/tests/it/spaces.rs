@@ -268,10 +268,11 @@ async fn move_that_is_tried_again_copies_to_another_revision() {
         // The note is written, and nothing after it.
         left.store(1, Ordering::SeqCst);
         kb.change(doc_id, to("b")).await.unwrap_err();
+        // The janitor, which was woken, has its turn when this task waits.
+        left.store(u64::MAX, Ordering::SeqCst);
         let notes = stores.state.scan("change/", None, ScanOrder::Ascending, 10).await.unwrap();
         let note = String::from_utf8(notes[0].1.value.to_vec()).unwrap();
         copies.push(note.split('@').next().unwrap().parse::<u64>().unwrap());
-        left.store(u64::MAX, Ordering::SeqCst);
         wait_until("the copy is given up", async || {
             stores.state.scan("change/", None, ScanOrder::Ascending, 10).await.unwrap().is_empty()
         })
