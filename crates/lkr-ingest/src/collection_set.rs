@@ -1,15 +1,27 @@
 //! The collections of the four layers that belong together.
 
 use lkr_catalog::ActiveTask;
-use lkr_domain::Layer;
+use lkr_domain::{Layer, hex};
 use lkr_models::EmbedderProfile;
 use lkr_vectors::{Collection, CollectionSpec, DenseSpec, VectorStore};
 use sha2::{Digest, Sha256};
 
-use crate::{
-    Result,
-    collections::{named, suffix},
-};
+use crate::{Error, ErrorKind, Result};
+
+/// The number of hexadecimal digits that identify a set of collections in the name of each.
+pub(crate) const SET_DIGITS: usize = 12;
+
+/// The collection of a layer with this suffix.
+pub(crate) fn named(layer: Layer, suffix: &str) -> Result<Collection> {
+    let name = format!("{layer}.{suffix}");
+    let invalid = || Error::new(ErrorKind::Internal, "name collection", format!("invalid name {name}"));
+    Collection::new(name.clone()).ok_or_else(invalid)
+}
+
+/// The suffix of the names of collections that a digest identifies.
+pub(crate) fn suffix(digest: &[u8]) -> String {
+    hex(digest).chars().take(SET_DIGITS).collect()
+}
 
 /// One collection of each layer.
 #[derive(Debug, Clone, PartialEq, Eq)]

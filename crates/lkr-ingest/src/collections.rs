@@ -1,30 +1,18 @@
 //! Names and contents of the collections of the four layers. Each change of the embedding model has collections of its own.
 
 use lkr_catalog::Catalog;
-use lkr_domain::{Layer, hex};
+use lkr_domain::Layer;
 use lkr_models::Embedder;
 use lkr_vectors::{Collection, CollectionSpec, DenseSpec, Filter, Tags, VectorStore};
 use sha2::{Digest, Sha256};
 
-use crate::{Error, ErrorKind, Result, collection_set::CollectionSet};
+use crate::{
+    Error, ErrorKind, Result,
+    collection_set::{CollectionSet, SET_DIGITS, named, suffix},
+};
 
 /// The suffix of the name of a collection without dense vectors.
 const SPARSE: &str = "sparse";
-
-/// The number of hexadecimal digits that identify a set of collections in the name of each.
-const SET_DIGITS: usize = 12;
-
-/// The collection of a layer with this suffix.
-pub(crate) fn named(layer: Layer, suffix: &str) -> Result<Collection> {
-    let name = format!("{layer}.{suffix}");
-    let invalid = || Error::new(ErrorKind::Internal, "name collection", format!("invalid name {name}"));
-    Collection::new(name.clone()).ok_or_else(invalid)
-}
-
-/// The suffix of the names of collections that a digest identifies.
-pub(crate) fn suffix(digest: &[u8]) -> String {
-    hex(digest).chars().take(SET_DIGITS).collect()
-}
 
 /// The collection of a layer of a new knowledge base, for vectors of `embedder`. Only a knowledge base without collections gets
 /// these: changes of the model have other names.
