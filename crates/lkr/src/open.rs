@@ -5,21 +5,19 @@ use std::{
     sync::Arc,
 };
 
-use lkr_catalog::{Originals, Outbox};
+use lkr_catalog::Outbox;
 use lkr_ingest::{DeletionPolicy, TaskObserver};
 use lkr_models::{ChatModelSource, Precision, RerankerSource};
-use lkr_state::{ContentionObserver, ObservedState, PeerOptions, Peers, StateStore};
+use lkr_state::{ContentionObserver, ObservedState, PeerOptions, Peers, StateStore, TaskQueue};
 use lkr_taxonomy::Taxonomy;
-use lkr_vectors::VectorStore;
-use object_store::ObjectStore;
 
 use crate::{
-    Builder, Error, ErrorKind, Folders, IngestOptions, KnowledgeBase, OtherStores, Result, SearchOptions,
-    SharedState,
+    AllStores, Builder, Error, ErrorKind, Folders, IngestOptions, KnowledgeBase, OpenFolder, OtherStores,
+    Result, SearchOptions,
     backup::EmbeddedStore,
     blocking::blocking,
     doctor::refuse_lost_records,
-    embedded_store::{open_blobs, open_embedded, refuse_texts_without_store},
+    embedded_store::{open_embedded, refuse_texts_without_store},
     error::During,
     local_models::open_models,
 };
@@ -107,15 +105,14 @@ impl KnowledgeBase {
     /// `Conflict` if another process has it open, `Invalid` if a model's folder contains no usable model, `Unavailable` if the
     /// given state store [has lost its records](crate::doctor::has_lost_records).
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
-        let OpenOptions { data_dir, blobs_dir, uploads_dir, model_dir, rerank_model_dir, .. } = &options;
-        let models = (model_dir.clone(), options.model_precision, rerank_model_dir.clone());
         let folders = Folders {
-            data_dir: data_dir.clone(),
-            blobs_dir: blobs_dir.clone(),
-            uploads_dir: uploads_dir.clone(),
+            data_dir: options.data_dir,
+            blobs_dir: options.blobs_dir,
+            uploads_dir: options.uploads_dir,
         };
         let stores = RunningStores::open(options.stores, &folders).await?;
-        let (embedder, reranker) = open_models(models.0, models.1, models.2).await?;
+        let (embedder, reranker) =
+            open_models(options.model_dir, options.model_precision, options.rerank_model_dir).await?;
         let builder = Builder::default()
             .taxonomy(options.taxonomy)
             .ingest_options(options.ingest)
@@ -134,73 +131,54 @@ impl KnowledgeBase {
 
 /// The stores of a knowledge base that runs.
 struct RunningStores {
-    given: OtherStores,
+    all: AllStores,
+    /// The queue beside records that other processes may use.
+    shared_queue: Option<Arc<dyn TaskQueue>>,
     embedded: Option<EmbeddedStore>,
-    texts: Arc<dyn ObjectStore>,
-    uploads_dir: PathBuf,
+    /// Whether nothing is in other stores.
+    is_embedded: bool,
 }
 
 impl RunningStores {
     /// Opens the embedded stores in place of those that are not given, and refuses stores that must not be worked on.
     async fn open(given: OtherStores, folders: &Folders) -> Result<Self> {
-        let Folders { data_dir, blobs_dir, uploads_dir } = folders.clone();
         let needs_store = given.vectors.is_none() || given.state.is_none();
-        let (has_state, has_blobs) = (given.state.is_none(), given.blobs.is_none());
-        let (embedded, folder) = blocking("open knowledge base", move || {
-            if has_state && has_blobs {
+        let has_texts_and_state = given.state.is_none() && given.blobs.is_none();
+        let is_embedded = has_texts_and_state && given.vectors.is_none();
+        let shared_queue = given.state.as_ref().map(|state| Arc::clone(&state.queue));
+        let Folders { data_dir, blobs_dir, .. } = folders.clone();
+        let embedded = blocking(OPEN, move || {
+            if has_texts_and_state {
                 refuse_texts_without_store(&data_dir, &blobs_dir)?;
             }
-            let embedded = if needs_store { Some(open_embedded(data_dir)?) } else { None };
-            Ok((embedded, if has_blobs { Some(open_blobs(&blobs_dir)?) } else { None }))
+            if needs_store { open_embedded(data_dir).map(Some) } else { Ok(None) }
         })
         .await?;
-        let folder = folder.map(|folder| Arc::new(folder) as Arc<dyn ObjectStore>);
-        let missing = || Error::new(ErrorKind::Internal, OPEN, "no store of texts is open");
-        let texts = given.blobs.clone().or(folder).ok_or_else(missing)?;
-        let stores = Self { given, embedded, texts, uploads_dir };
-        if let (Some(state), Some(vectors)) = (&stores.given.state, stores.vectors()) {
-            refuse_lost_records(&state.records, &*vectors, &stores.texts).await?;
+        let mut folder = embedded.as_ref().map(|embedded| OpenFolder(embedded.store.clone()));
+        let all = given.or_embedded(folders, &mut folder).await?;
+        if shared_queue.is_some() {
+            refuse_lost_records(&all.records, &*all.vectors, &all.blobs).await?;
         }
-        if let Some(records) = stores.records() {
-            refuse_unfinished_migration(&*records).await?;
-        }
-        Ok(stores)
-    }
-
-    fn vectors(&self) -> Option<Arc<dyn VectorStore>> {
-        let embedded = || Some(Arc::new(self.embedded.as_ref()?.store.vectors()) as _);
-        self.given.vectors.clone().or_else(embedded)
-    }
-
-    fn records(&self) -> Option<Arc<dyn StateStore>> {
-        let embedded = || Some(Arc::new(self.embedded.as_ref()?.store.state()) as _);
-        self.given.state.as_ref().map(|state| Arc::clone(&state.records)).or_else(embedded)
+        refuse_unfinished_migration(&*all.records).await?;
+        Ok(Self { all, shared_queue, embedded, is_embedded })
     }
 
     /// Gives the stores to a knowledge base, and tells the other processes of it.
     async fn on(self, builder: Builder, contention: Option<ContentionObserver>) -> Result<Builder> {
-        // A backup is a copy of the whole embedded store and of two folders.
-        let is_embedded =
-            self.given.state.is_none() && self.given.vectors.is_none() && self.given.blobs.is_none();
-        let builder = set_if_some(builder, self.vectors(), Builder::vectors);
-        let builder = match (self.given.state, &self.embedded) {
-            (Some(SharedState { records, queue }), _) => {
+        let AllStores { vectors, records, blobs, originals } = self.all;
+        let builder = builder.vectors(vectors).originals(originals).blobs(blobs);
+        let builder = match (self.shared_queue, &self.embedded) {
+            (Some(queue), _) => {
                 let peers = Peers::join(Arc::clone(&records), PeerOptions::default()).await;
                 let peers = peers.map_err(lkr_catalog::Error::from).during("join the other processes")?;
-                builder.state(with_observer(records, contention)).queue(queue).peers(peers)
+                builder.queue(queue).peers(peers)
             }
-            (None, Some(EmbeddedStore { store, .. })) => {
-                let records = with_observer(Arc::new(store.state()), contention);
-                builder.state(records).queue(Arc::new(store.queue()))
-            }
+            (None, Some(EmbeddedStore { store, .. })) => builder.queue(Arc::new(store.queue())),
             (None, None) => builder,
         };
-        let originals = match self.given.blobs {
-            Some(blobs) => Originals::on(blobs),
-            None => Originals::in_folder(self.uploads_dir),
-        };
-        let builder = builder.originals(originals).blobs(self.texts);
-        Ok(set_if_some(builder, self.embedded.filter(|_| is_embedded), Builder::embedded))
+        let builder = builder.state(with_observer(records, contention));
+        // A backup is a copy of the whole embedded store and of two folders.
+        Ok(set_if_some(builder, self.embedded.filter(|_| self.is_embedded), Builder::embedded))
     }
 }
 

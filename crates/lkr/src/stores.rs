@@ -81,7 +81,7 @@ impl OtherStores {
 
 /// An embedded store that is open for maintenance.
 #[derive(Debug, Clone)]
-pub struct OpenFolder(LmdbStore);
+pub struct OpenFolder(pub(crate) LmdbStore);
 
 /// Records and tasks that several processes work on.
 #[derive(Debug, Clone)]
