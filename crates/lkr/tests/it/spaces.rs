@@ -223,22 +223,28 @@ async fn search_during_moves_finds_the_document_in_exactly_one_space() {
     assert_eq!(found(&kb, scope(&["b"]), "obsidian").await, []);
 }
 
-#[tokio::test]
-async fn running_replacement_goes_along_with_a_move() {
-    let stores = TestStores::default();
-    let embedder = ScriptedEmbedder::new(100);
-    let kb = stores.open(Some(Arc::clone(&embedder))).await;
-    let doc_id = add_to(&kb, "a", "old slate", 3).await.doc_id().unwrap();
+/// A document in the space `a`, and its replacement, which runs until the embedder has permits.
+async fn with_running_replacement(kb: &KnowledgeBase, embedder: &ScriptedEmbedder) -> (DocId, TaskId) {
+    let doc_id = add_to(kb, "a", "old slate", 3).await.doc_id().unwrap();
     embedder.permits.forget_permits(1000);
     let task = kb.replace(doc_id, document("new slate", 9), into_space("a")).await.unwrap().unwrap();
     wait_until("the replacement runs", async || {
         kb.task(task.task_id).await.unwrap().unwrap().status == TaskStatus::Running
     })
     .await;
+    (doc_id, task.task_id)
+}
+
+#[tokio::test]
+async fn running_replacement_goes_along_with_a_move() {
+    let stores = TestStores::default();
+    let embedder = ScriptedEmbedder::new(100);
+    let kb = stores.open(Some(Arc::clone(&embedder))).await;
+    let (doc_id, task_id) = with_running_replacement(&kb, &embedder).await;
     kb.change(doc_id, to("b")).await.unwrap().unwrap();
     assert!(found(&kb, scope(&["b"]), "old slate").await.contains(&doc_id));
     embedder.permits.add_permits(100);
-    let task = wait_for_task(&kb, task.task_id).await;
+    let task = wait_for_task(&kb, task_id).await;
     assert_eq!(task.status, TaskStatus::Done, "{:?}", task.error);
     let document = kb.document(doc_id).await.unwrap().unwrap();
     assert_eq!(document.space, space("b"));
@@ -256,23 +262,19 @@ async fn move_that_is_tried_again_copies_to_another_revision() {
     let stores = TestStores { state: Arc::new(state), ..TestStores::default() };
     let embedder = ScriptedEmbedder::new(100);
     let kb = stores.open(Some(Arc::clone(&embedder))).await;
-    let doc_id = add_to(&kb, "a", "old slate", 3).await.doc_id().unwrap();
-    embedder.permits.forget_permits(1000);
-    let task = kb.replace(doc_id, document("new slate", 9), into_space("a")).await.unwrap().unwrap();
-    wait_until("the replacement runs", async || {
-        kb.task(task.task_id).await.unwrap().unwrap().status == TaskStatus::Running
-    })
-    .await;
+    let other = add_to(&kb, "a", "slate beside it", 1).await.doc_id().unwrap();
+    let (doc_id, _) = with_running_replacement(&kb, &embedder).await;
     let mut copies = Vec::new();
-    for _ in 0..1 {
+    for elsewhere in ["c", "d"] {
         // The note is written, and nothing after it.
         left.store(1, Ordering::SeqCst);
         kb.change(doc_id, to("b")).await.unwrap_err();
-        // The janitor, which was woken, has its turn when this task waits.
-        left.store(u64::MAX, Ordering::SeqCst);
         let notes = stores.state.scan("change/", None, ScanOrder::Ascending, 10).await.unwrap();
         let note = String::from_utf8(notes[0].1.value.to_vec()).unwrap();
         copies.push(note.split('@').next().unwrap().parse::<u64>().unwrap());
+        left.store(u64::MAX, Ordering::SeqCst);
+        // The janitor, which has failed meanwhile, is woken by another move.
+        kb.change(other, to(elsewhere)).await.unwrap().unwrap();
         wait_until("the copy is given up", async || {
             stores.state.scan("change/", None, ScanOrder::Ascending, 10).await.unwrap().is_empty()
         })
