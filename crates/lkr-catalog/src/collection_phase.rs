@@ -1,7 +1,7 @@
 //! How far the change of the embedding model is, and which documents were written meanwhile. All processes read these
 //! records, so a process that writes points and the one that changes the model agree without knowing each other.
 
-use lkr_domain::{Clock, DocId, SystemClock, TaskId};
+use lkr_domain::{DocId, TaskId};
 use lkr_state::{Expect, Record, ScanOrder, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
@@ -141,7 +141,7 @@ impl Catalog {
         phase: CollectionPhase,
         active: ActiveTask,
     ) -> Result<CollectionState> {
-        let (_, nonce) = SystemClock.new_uuid().as_u64_pair();
+        let (_, nonce) = self.clock().new_uuid().as_u64_pair();
         let claim = Some(PhaseClaimV1 { task_id: active.task_id, token: active.version, nonce });
         let begin = before.put(phase, before.switches, claim)?;
         self.state.apply(vec![begin, active.check()]).await?;

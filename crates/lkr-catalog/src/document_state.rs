@@ -323,7 +323,7 @@ impl DocumentState {
             return Err(Error::new(ErrorKind::Conflict, "choose revision", reason));
         }
         // The lower half of such an id is random but for two bits.
-        let lot = (clock.new_uuid().as_u128() & u128::from(u64::MAX)) as u64;
+        let (_, lot) = clock.new_uuid().as_u64_pair();
         Ok(first + lot % span)
     }
 

@@ -45,14 +45,7 @@ impl RecordsLost {
     /// Whether it caused `error`, directly or not.
     #[must_use]
     pub fn caused(error: &(dyn StdError + 'static)) -> bool {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if error.is::<Self>() {
-                return true;
-            }
-            next = error.source();
-        }
-        false
+        std::iter::successors(Some(error), |&error| error.source()).any(|error| error.is::<Self>())
     }
 }
 

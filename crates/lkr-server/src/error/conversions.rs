@@ -103,15 +103,10 @@ impl From<lkr_webhooks::Error> for ApiError {
 /// Whether the cause of a failure is a full disk. A retry does not help then, and the contract calls it an internal
 /// error.
 fn disk_is_full(error: &(dyn StdError + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
+    std::iter::successors(Some(error), |&error| error.source()).any(|error| {
         let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-        if matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+        matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+    })
 }
 
 #[cfg(test)]
