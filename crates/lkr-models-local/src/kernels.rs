@@ -81,9 +81,7 @@ pub(crate) fn add_and_norm(arch: Arch, rows: &mut [f32], added: &[f32], bias: &[
         || {
             let width = bias.len();
             for (row, added) in rows.chunks_exact_mut(width).zip(added.chunks_exact(width)) {
-                for ((x, &a), &b) in row.iter_mut().zip(added).zip(bias) {
-                    *x += a + b;
-                }
+                add_row(row, added, bias);
                 norm_row(row, norm);
             }
         },
@@ -98,12 +96,17 @@ pub(crate) fn add(arch: Arch, rows: &mut [f32], added: &[f32], bias: &[f32]) {
         || {
             let width = bias.len();
             for (row, added) in rows.chunks_exact_mut(width).zip(added.chunks_exact(width)) {
-                for ((x, &a), &b) in row.iter_mut().zip(added).zip(bias) {
-                    *x += a + b;
-                }
+                add_row(row, added, bias);
             }
         },
     );
+}
+
+#[inline(always)]
+fn add_row(row: &mut [f32], added: &[f32], bias: &[f32]) {
+    for ((x, &a), &b) in row.iter_mut().zip(added).zip(bias) {
+        *x += a + b;
+    }
 }
 
 /// Normalises each row of `rows`.
