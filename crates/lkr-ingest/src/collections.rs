@@ -66,7 +66,8 @@ pub(crate) async fn switch_to(vectors: &dyn VectorStore, next: &CollectionSet) -
 
 /// Drops the collections that are neither live nor filled by the unfinished change of the model. Both are read anew before each
 /// collection is dropped, because another process may change them. The list of collections is read before them, and a change
-/// creates its collections after its task was accepted, so none of the list is used later.
+/// creates its collections after its task was accepted, so none of the list is used later, unless a change that failed is tried
+/// again.
 pub(crate) async fn drop_unused(vectors: &dyn VectorStore, catalog: &Catalog) -> Result<()> {
     let all = vectors.collections().await?;
     for layer in Layer::ALL {
@@ -80,8 +81,7 @@ pub(crate) async fn drop_unused(vectors: &dyn VectorStore, catalog: &Catalog) ->
     Ok(())
 }
 
-/// Whether a collection of a layer is live or is being filled, or may become live because the knowledge base is new. Once it is
-/// not, it never is again.
+/// Whether a collection of a layer is live or is being filled, or may become live because the knowledge base is new.
 async fn is_used(
     vectors: &dyn VectorStore,
     catalog: &Catalog,

@@ -12,8 +12,9 @@ use lkr_vectors::{Condition, Filter, Include};
 use time::OffsetDateTime;
 
 use crate::{
-    Error, ErrorKind, Ports, Result, collection_sets::end_abandoned_phase, collections::delete_everywhere,
-    gc::Gc, missing_fingerprints::add_fingerprints, queueing::enqueue, state::IngestState,
+    Error, ErrorKind, Ports, Result, collections::delete_everywhere, gc::Gc,
+    missing_fingerprints::add_fingerprints, point_writer::end_abandoned_phase, queueing::enqueue,
+    state::IngestState,
 };
 
 /// The number of records that are read at a time.
@@ -140,7 +141,7 @@ async fn collect_all(state: &IngestState) -> Result<()> {
         stream::iter(&garbage)
             .for_each_concurrent(CONCURRENCY, async |item| {
                 // One revision that cannot be collected does not block the others.
-                if let Err(error) = collect(&state.ports, &state.gc, item).await
+                if let Err(error) = collect_unless_in_use(&state.ports, &state.gc, item).await
                     && error.kind() != ErrorKind::Waiting(PAUSED_COLLECTION)
                 {
                     let Garbage { doc_id, revision, .. } = item;
@@ -155,16 +156,21 @@ async fn collect_all(state: &IngestState) -> Result<()> {
     }
 }
 
+/// Nothing that is in use becomes garbage. If it did, this keeps it.
+async fn collect_unless_in_use(ports: &Ports, gc: &Gc, garbage: &Garbage) -> Result<()> {
+    let Garbage { doc_id, revision, .. } = garbage;
+    if !ports.catalog.is_referenced(*doc_id, *revision).await? {
+        return collect(ports, gc, garbage).await;
+    }
+    tracing::warn!(%doc_id, revision, "kept a revision that was to be collected: it is in use");
+    Ok(ports.catalog.forget_garbage(garbage).await?)
+}
+
 async fn collect(ports: &Ports, gc: &Gc, garbage: &Garbage) -> Result<()> {
     let Some(_collecting) = gc.try_collect() else {
         let kind = ErrorKind::Waiting(PAUSED_COLLECTION);
         return Err(Error::new(kind, "collect garbage", "garbage collection is paused"));
     };
-    if ports.catalog.is_referenced(garbage.doc_id, garbage.revision).await? {
-        let Garbage { doc_id, revision, .. } = garbage;
-        tracing::warn!(%doc_id, revision, "kept a revision that was to be collected: it is in use");
-        return Ok(ports.catalog.forget_garbage(garbage).await?);
-    }
     let filter = Filter::only(Condition::Revision(garbage.doc_id, garbage.revision));
     delete_everywhere(&*ports.vectors, &filter).await?;
     ports.texts.delete(garbage.doc_id, garbage.revision).await?;

@@ -5,7 +5,7 @@ use lkr_domain::{DocId, TaskId};
 use lkr_state::Write;
 
 use crate::{
-    Error, ErrorKind, Result, collection_sets::abandon, model_change::decline_on_cancel, state::IngestState,
+    Error, ErrorKind, Result, model_change::decline_on_cancel, point_writer::abandon, state::IngestState,
 };
 
 /// Deletes a document and cancels its unfinished task.

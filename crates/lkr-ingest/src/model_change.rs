@@ -10,8 +10,8 @@ use tokio::sync::{Mutex, Notify};
 
 use crate::{
     Ports, Result,
-    collection_sets::abandon,
     collections::{drop_unused, live_model},
+    point_writer::abandon,
     queueing::Queueing,
 };
 
@@ -67,7 +67,7 @@ impl ModelChange {
 
     /// Drops the collections of changes that were cancelled or finished.
     pub(crate) async fn drop_unused_collections(&self, ports: &Ports) -> Result<()> {
-        // One after another is enough. A change that is accepted meanwhile uses none of them.
+        // One after another is enough. A change that is accepted meanwhile has others.
         let _decision = self.decision.lock().await;
         let dropped = drop_unused(&*ports.vectors, &ports.catalog).await;
         self.wake_backfill.notify_one();

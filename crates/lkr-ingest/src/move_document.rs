@@ -14,8 +14,8 @@ use lkr_vectors::{Collection, Condition, Filter, Include, Point, PointOrigin, Ta
 use crate::{
     Error, ErrorKind, Ports, Result,
     change::{apply_by_hand, check_replacement},
-    collection_sets::PointWriter,
     collections::all_collections,
+    point_writer::PointWriter,
     state::IngestState,
 };
 

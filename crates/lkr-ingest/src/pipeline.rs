@@ -11,11 +11,11 @@ use tracing::{Instrument, debug_span};
 
 use crate::{
     Error, ErrorKind, Result,
-    collection_sets::PointWriter,
     dedup::{Decision, decide},
     describe::describe,
     document_draft::{StoredText, draft_document, parse},
     duplicate_index::TextClaim,
+    point_writer::PointWriter,
     publish::Publication,
     report::Report,
     reused_vectors::ReusedVectors,

@@ -10,8 +10,8 @@ use lkr_state::Write;
 use lkr_vectors::{Condition, Filter, Tags};
 
 use crate::{
-    Error, ErrorKind, Result, collection_sets::PointWriter, collections::set_tags_everywhere,
-    document_draft::DocumentDraft, state::IngestState,
+    Error, ErrorKind, Result, collections::set_tags_everywhere, document_draft::DocumentDraft,
+    point_writer::PointWriter, state::IngestState,
 };
 
 /// What to publish.

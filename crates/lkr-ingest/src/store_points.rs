@@ -9,11 +9,11 @@ use lkr_vectors::{Condition, Filter, Include, Point};
 use crate::{
     Error, ErrorKind, Ports, Result,
     categorize::{FoundCategory, find_category},
-    collection_sets::PointWriter,
     collections::set_tags_everywhere,
     document_draft::DocumentDraft,
     draft_body::DraftPoint,
     passage_vectors::{NodeMeans, batches, embed},
+    point_writer::PointWriter,
     report::Report,
     reused_vectors::ReusedVectors,
 };
