@@ -110,6 +110,14 @@ fn search(servers: &[&Server], processes: &[(&'static str, u32)]) -> (f64, Phase
     (done.load(Ordering::Relaxed) as f64 / phase.wall, phase)
 }
 
+/// Prints the rates of one process, two, and one again, and what took the processor meanwhile.
+fn print_ratio(what: &str, rates: &[(f64, Phase)]) {
+    let [first, two, last] = [0, 1, 2].map(|phase| rates[phase].0);
+    let ratio = two / f64::midpoint(first, last);
+    eprintln!("{what}: one {first:.1} and {last:.1}, two {two:.1}: {ratio:.2} x");
+    rates.iter().for_each(|(_, phase)| eprintln!("  {}", phase.shares()));
+}
+
 #[test]
 fn second_process_is_compared_with_one() {
     if env::var_os("LKR_E2E_RATIOS").is_none() {
@@ -134,27 +142,11 @@ fn second_process_is_compared_with_one() {
         .zip(0..)
         .map(|(workers, round)| ingest(&one, workers, &others, round * documents, documents))
         .collect();
-    let alone = f64::midpoint(rates[0].0, rates[2].0);
-    eprintln!(
-        "ingestion, chunks/s: one worker {:.1} and {:.1}, two {:.1}: {:.2} x",
-        rates[0].0,
-        rates[2].0,
-        rates[1].0,
-        rates[1].0 / alone
-    );
-    rates.iter().for_each(|(_, phase)| eprintln!("  {}", phase.shares()));
+    print_ratio("ingestion, chunks/s, workers", &rates);
     let rounds = [&[&one][..], &[&one, &other], &[&one]];
     let names: [&[(&'static str, &Server)]; 3] =
         [&[("server", &one)], &[("server", &one), ("server", &other)], &[("server", &one)]];
     let rates: Vec<(f64, Phase)> =
         rounds.into_iter().zip(names).map(|(servers, named)| search(servers, &with(named))).collect();
-    let alone = f64::midpoint(rates[0].0, rates[2].0);
-    eprintln!(
-        "searches/s at {CLIENTS} clients: one server {:.1} and {:.1}, two {:.1}: {:.2} x",
-        rates[0].0,
-        rates[2].0,
-        rates[1].0,
-        rates[1].0 / alone
-    );
-    rates.iter().for_each(|(_, phase)| eprintln!("  {}", phase.shares()));
+    print_ratio(&format!("searches/s at {CLIENTS} clients, servers"), &rates);
 }
