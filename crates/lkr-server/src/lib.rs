@@ -47,6 +47,7 @@ pub use embedder_reconciler::{ConnectEmbedder, EmbedderReconciler, connect};
 pub use error::ErrorCode;
 pub use http::{Access, Endpoint};
 pub use local::LocalServer;
+pub use metrics::{MetricFamily, MetricGroup, MetricKind, MetricLabel, metric_groups};
 pub use plugins::available_plugins;
 pub use program::main;
 pub use rerankers::Rerankers;

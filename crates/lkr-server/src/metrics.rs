@@ -1,5 +1,6 @@
-//! Metrics in Prometheus' text format. docs/metrics.md lists them, and a test compares it with this module.
+//! Metrics in Prometheus' text format. docs/metrics.md lists them, and is generated from [`families`].
 
+mod families;
 mod gauges;
 mod kinds;
 mod process;
@@ -17,6 +18,7 @@ use lkr_webhooks::DeliveryOutcome;
 use prometheus::{Registry, TextEncoder};
 
 use crate::error::ApiError;
+pub use families::{MetricFamily, MetricGroup, MetricKind, MetricLabel, metric_groups};
 #[cfg(test)]
 pub(crate) use gauges::RedisStatus;
 pub(crate) use gauges::Snapshot;
@@ -69,89 +71,25 @@ struct CallCounter {
 impl Metrics {
     pub(crate) fn new() -> Self {
         let registry = Registry::new();
-        let counters = |name, help, labels: &[&str]| Counters::register(&registry, name, help, labels);
-        let durations = |name, help, labels: &[&str], buckets: &[f64]| {
-            Durations::register(&registry, name, help, labels, buckets)
-        };
+        let counters = |family| Counters::register(&registry, &family);
+        let durations = |family, buckets: &[f64]| Durations::register(&registry, &family, buckets);
         Self {
-            requests: counters(
-                "lkr_http_requests_total",
-                "Requests by method, route and status",
-                &["method", "route", "status"],
-            ),
-            request_durations: durations(
-                "lkr_http_request_duration_seconds",
-                "Time until the response, by route",
-                &["route"],
-                &BUCKETS,
-            ),
-            searches: durations(
-                "lkr_search_duration_seconds",
-                "Time of searches that missed the cache",
-                &[],
-                &BUCKETS,
-            ),
-            search_cache: counters("lkr_search_cache_total", "Searches by cache hit or miss", &["cache"]),
-            search_stages: durations(
-                "lkr_search_stage_duration_seconds",
-                "Time of the stages of searches that missed the cache",
-                &["stage"],
-                &BUCKETS,
-            ),
-            leg_candidates: counters(
-                "lkr_search_leg_candidates_total",
-                "Candidates that the legs of searches listed",
-                &["layer", "kind"],
-            ),
-            slow_searches: counters(
-                "lkr_slow_searches_total",
-                "Searches that took longer than LKR_SLOW_SEARCH_MS",
-                &[],
-            ),
-            deliveries: counters(
-                "lkr_webhook_deliveries_total",
-                "Webhook deliveries by outcome",
-                &["outcome"],
-            ),
-            contention: counters(
-                "lkr_conflict_retries_exhausted_total",
-                "Operations that gave up because other writers changed their records during every attempt",
-                &["operation"],
-            ),
-            model_calls: counters(
-                "lkr_model_calls_total",
-                "Calls of remote models by outcome, each attempt counted",
-                &["purpose", "operation", "outcome"],
-            ),
-            model_tokens: counters(
-                "lkr_model_tokens_total",
-                "Tokens of remote model calls: counted by the provider, estimated for embedding models and rerankers",
-                &["purpose", "side"],
-            ),
-            model_durations: durations(
-                "lkr_model_call_duration_seconds",
-                "Time of remote model calls",
-                &["purpose", "operation"],
-                &LONG_BUCKETS,
-            ),
-            task_attempts: counters(
-                "lkr_ingest_attempts_total",
-                "Attempts of tasks by kind and outcome",
-                &["kind", "outcome"],
-            ),
-            task_stages: durations(
-                "lkr_ingest_stage_duration_seconds",
-                "Time of the stages of tasks",
-                &["stage"],
-                &LONG_BUCKETS,
-            ),
-            task_completions: durations(
-                "lkr_ingest_completion_seconds",
-                "Time from the acceptance of a task until it is done",
-                &["kind"],
-                &LONG_BUCKETS,
-            ),
-            trace_spans: counters("lkr_trace_spans_total", "Spans of traces by outcome", &["outcome"]),
+            requests: counters(families::REQUESTS),
+            request_durations: durations(families::REQUEST_DURATIONS, &BUCKETS),
+            searches: durations(families::SEARCHES, &BUCKETS),
+            search_cache: counters(families::SEARCH_CACHE),
+            search_stages: durations(families::SEARCH_STAGES, &BUCKETS),
+            leg_candidates: counters(families::LEG_CANDIDATES),
+            slow_searches: counters(families::SLOW_SEARCHES),
+            deliveries: counters(families::DELIVERIES),
+            contention: counters(families::CONTENTION),
+            model_calls: counters(families::MODEL_CALLS),
+            model_tokens: counters(families::MODEL_TOKENS),
+            model_durations: durations(families::MODEL_DURATIONS, &LONG_BUCKETS),
+            task_attempts: counters(families::TASK_ATTEMPTS),
+            task_stages: durations(families::TASK_STAGES, &LONG_BUCKETS),
+            task_completions: durations(families::TASK_COMPLETIONS, &LONG_BUCKETS),
+            trace_spans: counters(families::TRACE_SPANS),
             snapshot: SnapshotGauges::register(&registry),
             registry,
         }

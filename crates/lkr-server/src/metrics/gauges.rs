@@ -5,6 +5,7 @@ use lkr_state_fallback::FallbackStatus;
 use prometheus::Registry;
 
 use super::{
+    families,
     kinds::{Counters, Gauges},
     process::ProcessStatus,
 };
@@ -59,39 +60,23 @@ pub(super) struct SnapshotGauges {
 
 impl SnapshotGauges {
     pub(super) fn register(registry: &Registry) -> Self {
-        let gauge = |name, help| Gauges::register(registry, name, help, &[]);
-        let build =
-            Gauges::register(registry, "lkr_build_info", "Always 1; its labels tell the build", &["version"]);
-        build.set(&[env!("CARGO_PKG_VERSION")], 1.0);
+        let gauge = |family| Gauges::register(registry, &family);
+        gauge(families::BUILD).set(&[env!("CARGO_PKG_VERSION")], 1.0);
         Self {
-            in_flight: gauge("lkr_http_requests_in_flight", "Requests whose response is not sent completely"),
-            queued: gauge("lkr_ingest_queue_tasks", "Tasks that are pending or running"),
-            oldest: gauge(
-                "lkr_ingest_oldest_task_age_seconds",
-                "Age of the oldest task that is pending or running",
-            ),
-            workers: gauge("lkr_ingest_workers", "Workers"),
-            running: gauge("lkr_ingest_running_tasks", "Tasks in progress"),
-            cache_entries: gauge("lkr_search_cache_entries", "Responses in the search cache"),
-            cache_bytes: gauge("lkr_search_cache_bytes", "Memory of the responses in the search cache"),
-            store_bytes: gauge(
-                "lkr_store_disk_bytes",
-                "Disk space of the embedded store, without texts and originals",
-            ),
-            redis_away: gauge("lkr_redis_away", "1 while accounts go on from memory because Redis is away"),
-            journal_steps: gauge(
-                "lkr_redis_journal_steps",
-                "Changes made while Redis was away that it does not have yet",
-            ),
-            memory: gauge("process_resident_memory_bytes", "Resident memory of the process"),
-            open_files: gauge("process_open_fds", "Open file descriptors of the process"),
-            started: gauge("process_start_time_seconds", "Start of the process, in seconds since 1970"),
-            processor_time: Counters::register(
-                registry,
-                "process_cpu_seconds_total",
-                "Processor time of the process",
-                &[],
-            ),
+            in_flight: gauge(families::IN_FLIGHT),
+            queued: gauge(families::QUEUED),
+            oldest: gauge(families::OLDEST),
+            workers: gauge(families::WORKERS),
+            running: gauge(families::RUNNING),
+            cache_entries: gauge(families::CACHE_ENTRIES),
+            cache_bytes: gauge(families::CACHE_BYTES),
+            store_bytes: gauge(families::STORE_BYTES),
+            redis_away: gauge(families::REDIS_AWAY),
+            journal_steps: gauge(families::JOURNAL_STEPS),
+            memory: gauge(families::MEMORY),
+            open_files: gauge(families::OPEN_FILES),
+            started: gauge(families::STARTED),
+            processor_time: Counters::register(registry, &families::PROCESSOR_TIME),
         }
     }
 

@@ -7,6 +7,8 @@ use prometheus::{
     core::Collector,
 };
 
+use super::families::MetricFamily;
+
 /// Counters with labels.
 #[derive(Debug, Clone)]
 pub(crate) struct Counters(Option<CounterVec>);
@@ -21,9 +23,10 @@ pub(crate) struct Gauges(Option<GaugeVec>);
 
 impl Counters {
     /// Registers counters. A counter without labels begins at 0; others are shown once they were increased.
-    pub(super) fn register(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Self {
-        let counters = register(registry, name, CounterVec::new(Opts::new(name, help), labels));
-        if labels.is_empty() {
+    pub(super) fn register(registry: &Registry, family: &MetricFamily) -> Self {
+        let counters = CounterVec::new(Opts::new(family.name, family.help), &label_names(family));
+        let counters = register(registry, family, counters);
+        if family.labels.is_empty() {
             let _: Option<Counter> =
                 counters.as_ref().map(|counters| counters.with_label_values::<&str>(&[]));
         }
@@ -52,16 +55,10 @@ impl Counters {
 }
 
 impl Durations {
-    pub(super) fn register(
-        registry: &Registry,
-        name: &str,
-        help: &str,
-        labels: &[&str],
-        buckets: &[f64],
-    ) -> Self {
-        let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
-        let histograms = register(registry, name, HistogramVec::new(options, labels));
-        if labels.is_empty() {
+    pub(super) fn register(registry: &Registry, family: &MetricFamily, buckets: &[f64]) -> Self {
+        let options = HistogramOpts::new(family.name, family.help).buckets(buckets.to_vec());
+        let histograms = register(registry, family, HistogramVec::new(options, &label_names(family)));
+        if family.labels.is_empty() {
             let _: Option<Histogram> = histograms.as_ref().map(|all| all.with_label_values::<&str>(&[]));
         }
         Self(histograms)
@@ -76,8 +73,9 @@ impl Durations {
 }
 
 impl Gauges {
-    pub(super) fn register(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Self {
-        Self(register(registry, name, GaugeVec::new(Opts::new(name, help), labels)))
+    pub(super) fn register(registry: &Registry, family: &MetricFamily) -> Self {
+        let gauges = GaugeVec::new(Opts::new(family.name, family.help), &label_names(family));
+        Self(register(registry, family, gauges))
     }
 
     /// Sets a gauge.
@@ -89,9 +87,13 @@ impl Gauges {
     }
 }
 
+fn label_names(family: &MetricFamily) -> Vec<&'static str> {
+    family.labels.iter().map(|label| label.name).collect()
+}
+
 fn register<T: Collector + Clone + 'static>(
     registry: &Registry,
-    name: &str,
+    family: &MetricFamily,
     metric: prometheus::Result<T>,
 ) -> Option<T> {
     let registered = metric.and_then(|metric| {
@@ -100,7 +102,7 @@ fn register<T: Collector + Clone + 'static>(
     });
     registered
         .inspect_err(
-            |error| tracing::error!(%error, metric = name, "cannot register a metric; it is omitted"),
+            |error| tracing::error!(%error, metric = family.name, "cannot register a metric; it is omitted"),
         )
         .ok()
 }

@@ -3,6 +3,7 @@
 mod endpoints;
 mod errors;
 mod keys;
+mod metrics;
 
 use std::{env, fs, path::PathBuf};
 
