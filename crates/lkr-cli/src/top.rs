@@ -13,9 +13,15 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::{connection::Login, error_line::error_line, http::Client};
+use crate::{
+    connection::Login,
+    error_line::error_line,
+    http::Client,
+    terminal::{Output, OutputArgs},
+};
 pub(crate) use exposition::Samples;
 use view::{Readiness, View};
 
@@ -40,6 +46,9 @@ pub(crate) struct Args {
     /// Print one frame, without escape codes, and exit.
     #[arg(long)]
     once: bool,
+    /// Print one JSON object for each frame instead, one a line.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     login: Login,
 }
@@ -51,27 +60,69 @@ struct Scrape {
     readiness: Readiness,
 }
 
+/// What a server does, as programs read it.
+#[derive(Debug, Serialize)]
+struct Frame<'a> {
+    server: &'a str,
+    #[serde(flatten)]
+    readiness: &'a Readiness,
+    #[serde(flatten)]
+    view: View,
+}
+
 /// Shows frames until the process is interrupted, or one.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let server = args.login.address()?;
     let client = Client::new(&server);
     let interval = Duration::from_secs(args.interval);
-    let mut out = io::stdout();
+    let output = OutputArgs::default().output();
     if args.once {
         let before = scrape(&client)?;
         thread::sleep(interval);
-        out.write_all(frame(&server, &before, &scrape(&client)?).as_bytes())?;
+        let now = scrape(&client)?;
+        if args.json {
+            output.json(&object(&server, &before, &now)?)?;
+        } else {
+            output.print(&frame(&server, &before, &now))?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
+    if args.json {
+        print_objects(&server, &client, &output, interval)
+    } else {
+        draw(&server, &client, interval)
+    }
+}
+
+/// Prints an object after each interval. While the server cannot be reached, the objects say so.
+fn print_objects(server: &str, client: &Client, output: &Output, interval: Duration) -> Result<ExitCode> {
+    let mut before: Option<Scrape> = None;
+    loop {
+        match scrape(client) {
+            Ok(now) => {
+                if let Some(before) = &before {
+                    output.json(&object(server, before, &now)?)?;
+                }
+                before = Some(now);
+            }
+            Err(error) => output.json(&json!({"server": server, "error": error_line(&error)}))?,
+        }
+        thread::sleep(interval);
+    }
+}
+
+/// Draws a frame after each interval.
+fn draw(server: &str, client: &Client, interval: Duration) -> Result<ExitCode> {
+    let mut out = io::stdout();
     let is_terminal = out.is_terminal();
     if is_terminal {
         write!(out, "{CLEAR}")?;
     }
     let mut before = None;
     loop {
-        let text = match scrape(&client) {
+        let text = match scrape(client) {
             Ok(now) => {
-                let text = frame(&server, before.as_ref().unwrap_or(&now), &now);
+                let text = frame(server, before.as_ref().unwrap_or(&now), &now);
                 before = Some(now);
                 text
             }
@@ -92,9 +143,16 @@ fn scrape(client: &Client) -> Result<Scrape> {
     Ok(Scrape { at: Instant::now(), samples, readiness: Readiness::of(&ready) })
 }
 
+fn view(before: &Scrape, now: &Scrape) -> View {
+    View::between(&before.samples, &now.samples, now.at.duration_since(before.at).as_secs_f64())
+}
+
 fn frame(server: &str, before: &Scrape, now: &Scrape) -> String {
-    let seconds = now.at.duration_since(before.at).as_secs_f64();
-    screen::render(server, &now.readiness, &View::between(&before.samples, &now.samples, seconds))
+    screen::render(server, &now.readiness, &view(before, now))
+}
+
+fn object(server: &str, before: &Scrape, now: &Scrape) -> Result<Value> {
+    Ok(serde_json::to_value(Frame { server, readiness: &now.readiness, view: view(before, now) })?)
 }
 
 /// Writes a frame over the one before, or below it if the output is no terminal.
@@ -110,6 +168,21 @@ fn show(out: &mut impl Write, text: &str, is_terminal: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn object_has_the_readiness_and_the_figures_with_their_units() {
+        let scrape = |requests: u32, seconds| Scrape {
+            at: Instant::now() + Duration::from_secs(seconds),
+            samples: Samples::parse(&format!("lkr_http_requests_total {requests}\nlkr_ingest_workers 8\n"))
+                .unwrap(),
+            readiness: Readiness { status: "ok".to_owned(), ..Readiness::default() },
+        };
+        let object = object("http://h", &scrape(10, 0), &scrape(30, 10)).unwrap();
+        assert_eq!((&object["server"], &object["status"]), (&json!("http://h"), &json!("ok")));
+        assert!((object["requests_per_second"].as_f64().unwrap() - 2.0).abs() < 0.01, "{object}");
+        assert_eq!((&object["workers"], &object["memory_bytes"]), (&json!(8.0), &Value::Null));
+        assert_eq!(object["request_latency_seconds"], json!({"p50": null, "p99": null}));
+    }
 
     #[test]
     fn frame_is_drawn_over_the_last_one_in_a_terminal_only() {

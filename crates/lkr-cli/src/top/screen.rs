@@ -1,13 +1,21 @@
 //! A frame as text.
 
-use super::view::{Latency, Readiness, View};
+use super::view::{Latency, Problem, Readiness, View};
+use crate::terminal::{size, wrap};
 
-/// The lines of a frame, each with a line feed.
+/// The columns that a frame takes at most.
+const WIDTH: usize = 80;
+
+/// What is before the continuation of a line.
+const INDENT: &str = "  ";
+
+/// The lines of a frame, each with a line feed. None is wider than a narrow terminal.
 pub(super) fn render(server: &str, ready: &Readiness, view: &View) -> String {
-    let mut lines = vec![head(server, ready, view)];
-    let problems = ready.problems.iter();
-    lines.extend(problems.map(|(name, status, reason)| format!("  {name} is {status}: {reason}")));
-    lines.push(String::new());
+    let mut lines = vec![wrap(&head(server, ready, view), WIDTH, "")];
+    lines.extend(ready.problems.iter().map(|Problem { dependency, status, reason }| {
+        wrap(&format!("{dependency} is {status}: {reason}"), WIDTH, INDENT)
+    }));
+    lines.push("\n".to_owned());
     lines.push(line(
         "requests",
         [
@@ -26,7 +34,8 @@ pub(super) fn render(server: &str, ready: &Readiness, view: &View) -> String {
     ));
     if !view.stages.is_empty() {
         let stages = view.stages.iter().map(|(stage, mean)| format!("{stage} {}", time(Some(*mean))));
-        lines.push(format!("  mean of each stage: {}", stages.collect::<Vec<_>>().join(", ")));
+        let stages = format!("mean of each stage: {}", stages.collect::<Vec<_>>().join(", "));
+        lines.push(wrap(&stages, WIDTH, INDENT));
     }
     lines.push(line(
         "documents",
@@ -47,9 +56,9 @@ pub(super) fn render(server: &str, ready: &Readiness, view: &View) -> String {
         let errors = format!("errors {}", rate(model.errors_per_second));
         lines.push(line(&model.purpose, [rate(model.per_second), latency(model.latency), errors]));
     }
-    lines.push(String::new());
+    lines.push("\n".to_owned());
     lines.push(process(view));
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    lines.concat()
 }
 
 fn head(server: &str, ready: &Readiness, view: &View) -> String {
@@ -58,13 +67,19 @@ fn head(server: &str, ready: &Readiness, view: &View) -> String {
     format!("lkr {} at {server}: {status}{up}", ready.version)
 }
 
+/// A line, or two if it would be too wide.
 fn line(name: &str, [rate, latency, rest]: [String; 3]) -> String {
-    format!("{name:<10} {rate:>10}  {latency:<28}  {rest}")
+    let begin = format!("{name:<10} {rate:>10}  {latency}");
+    let line = format!("{begin}  {rest}");
+    if line.chars().count() <= WIDTH {
+        return format!("{line}\n");
+    }
+    format!("{begin}\n{}", wrap(&rest, WIDTH, INDENT))
 }
 
 fn process(view: &View) -> String {
     format!(
-        "memory {}, processor {}, files {}, store {}, cache {} responses in {}",
+        "memory {}, processor {}, files {}, store {}\ncache {} responses in {}\n",
         bytes(view.memory),
         percent(Some(view.processor)),
         number(view.open_files),
@@ -103,16 +118,13 @@ fn time(seconds: Option<f64>) -> String {
 }
 
 fn bytes(bytes: Option<f64>) -> String {
-    match bytes {
-        None => "-".to_owned(),
-        Some(bytes) if bytes < 1_048_576.0 => format!("{:.0} KiB", bytes / 1_024.0),
-        Some(bytes) if bytes < 1_073_741_824.0 => format!("{:.0} MiB", bytes / 1_048_576.0),
-        Some(bytes) => format!("{:.1} GiB", bytes / 1_073_741_824.0),
-    }
+    bytes.map_or_else(|| "-".to_owned(), |bytes| size(bytes as u64))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::top::view::ModelCalls;
 
@@ -123,7 +135,7 @@ mod tests {
             request_latency: Latency { p50: Some(0.002), p99: Some(1.5) },
             searches: 8.0,
             cache_hits: Some(0.456),
-            stages: vec![("legs".to_owned(), 0.0042)],
+            stages: BTreeMap::from([("legs".to_owned(), 0.0042)]),
             documents: 3.0,
             queue: Some(17.0),
             oldest_age: Some(300.0),
@@ -143,7 +155,11 @@ mod tests {
         let ready = Readiness {
             status: "degraded".to_owned(),
             version: "0.1.0".to_owned(),
-            problems: vec![("embedder".to_owned(), "degraded".to_owned(), "no model".to_owned())],
+            problems: vec![Problem {
+                dependency: "embedder".to_owned(),
+                status: "degraded".to_owned(),
+                reason: "no model".to_owned(),
+            }],
         };
         let frame = render("http://h", &ready, &view);
         for part in [
@@ -154,10 +170,11 @@ mod tests {
             "queue 17, oldest 5 min, running 3 of 8 workers",
             "embed           2.0/s",
             "errors 0.5/s",
-            "memory 1.9 GiB, processor 50 %, files -",
+            "memory 2.0 GB, processor 50 %, files -",
         ] {
             assert!(frame.contains(part), "{part:?} is missing in\n{frame}");
         }
+        assert_eq!(frame.lines().find(|line| line.chars().count() > 80), None);
         assert!(!frame.contains('\x1b') && frame.lines().all(|line| line.trim_end() == line));
     }
 }

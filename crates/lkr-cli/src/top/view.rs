@@ -1,10 +1,11 @@
 //! What a frame shows: the state of a server, and its rates between two moments.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{
@@ -13,61 +14,87 @@ use super::{
 };
 
 /// What a server tells of its readiness.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Readiness {
     pub(super) status: String,
     pub(super) version: String,
-    /// The dependencies that are not ok: name, status and reason.
-    pub(super) problems: Vec<(String, String, String)>,
+    /// The dependencies that are not ok.
+    pub(super) problems: Vec<Problem>,
+}
+
+/// A dependency that is not ok.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Problem {
+    pub(super) dependency: String,
+    pub(super) status: String,
+    pub(super) reason: String,
 }
 
 /// The median and the 99th percentile, in seconds; `None` without observations.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(super) struct Latency {
     pub(super) p50: Option<f64>,
     pub(super) p99: Option<f64>,
 }
 
 /// The calls of models for a purpose.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct ModelCalls {
     pub(super) purpose: String,
+    #[serde(rename = "calls_per_second")]
     pub(super) per_second: f64,
     pub(super) errors_per_second: f64,
+    #[serde(rename = "latency_seconds")]
     pub(super) latency: Latency,
 }
 
-/// The figures of a frame. Rates are per second.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// The figures of a frame. Rates are per second. `lkr top --json` prints it, with the units in the names.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct View {
+    #[serde(rename = "requests_per_second")]
     pub(super) requests: f64,
     /// Responses with a status of 500 or above.
+    #[serde(rename = "request_errors_per_second")]
     pub(super) request_errors: f64,
+    #[serde(rename = "request_latency_seconds")]
     pub(super) request_latency: Latency,
     pub(super) in_flight: f64,
+    #[serde(rename = "searches_per_second")]
     pub(super) searches: f64,
+    #[serde(rename = "search_latency_seconds")]
     pub(super) search_latency: Latency,
+    #[serde(rename = "slow_searches_per_second")]
     pub(super) slow_searches: f64,
     /// The share of searches that the cache answered; `None` without searches.
     pub(super) cache_hits: Option<f64>,
     pub(super) cache_entries: Option<f64>,
     pub(super) cache_bytes: Option<f64>,
     /// The stages of searches with their mean durations in seconds.
-    pub(super) stages: Vec<(String, f64)>,
+    #[serde(rename = "stage_mean_seconds")]
+    pub(super) stages: BTreeMap<String, f64>,
+    #[serde(rename = "documents_per_second")]
     pub(super) documents: f64,
+    #[serde(rename = "failed_attempts_per_second")]
     pub(super) failed_attempts: f64,
+    #[serde(rename = "completion_seconds")]
     pub(super) completion: Latency,
+    #[serde(rename = "queue_tasks")]
     pub(super) queue: Option<f64>,
+    #[serde(rename = "oldest_task_age_seconds")]
     pub(super) oldest_age: Option<f64>,
     pub(super) workers: Option<f64>,
+    #[serde(rename = "running_tasks")]
     pub(super) running: Option<f64>,
     pub(super) models: Vec<ModelCalls>,
+    #[serde(rename = "memory_bytes")]
     pub(super) memory: Option<f64>,
     /// Processor time per second: 1 is one core.
+    #[serde(rename = "processor_seconds_per_second")]
     pub(super) processor: f64,
     pub(super) open_files: Option<f64>,
     pub(super) store_bytes: Option<f64>,
     /// The age of the process in seconds.
+    #[serde(rename = "uptime_seconds")]
     pub(super) uptime: Option<f64>,
 }
 
@@ -80,7 +107,7 @@ impl Readiness {
         let problem = |(name, status): (&String, &Value)| {
             let status = status.as_str().unwrap_or_default();
             let reason = text(&format!("/data/checks/{name}/reason"));
-            (status != "ok").then(|| (name.clone(), status.to_owned(), reason))
+            (status != "ok").then(|| Problem { dependency: name.clone(), status: status.to_owned(), reason })
         };
         Self {
             status: text("/data/status"),
@@ -124,7 +151,7 @@ impl Interval<'_> {
     }
 
     /// The stages that searches went through, with their mean durations.
-    fn stages(&self) -> Vec<(String, f64)> {
+    fn stages(&self) -> BTreeMap<String, f64> {
         const STAGES: &str = "lkr_search_stage_duration_seconds";
         let stages = self.label_values(&format!("{STAGES}_count"), "stage").into_iter();
         let mean = |stage: String| {
@@ -229,7 +256,7 @@ mod tests {
         assert_eq!((view.documents, view.failed_attempts), (2.5, 2.5));
         let [embed] = &*view.models else { panic!("{:?}", view.models) };
         assert_eq!((embed.per_second, embed.errors_per_second), (20.0, 5.0));
-        assert_eq!(view.stages, [("legs".to_owned(), 1.0)]);
+        assert_eq!(view.stages, BTreeMap::from([("legs".to_owned(), 1.0)]));
         assert_eq!((view.queue, view.workers), (Some(3.0), None));
     }
 
@@ -247,10 +274,9 @@ mod tests {
             "dependencies": { "state": "ok", "embedder": "degraded" },
             "checks": { "embedder": { "reason": "no embedding model" } },
         }}));
-        let problem = ("embedder", "degraded", "no embedding model");
-        let problem = (problem.0.to_owned(), problem.1.to_owned(), problem.2.to_owned());
+        let [dependency, status, reason] = ["embedder", "degraded", "no embedding model"].map(str::to_owned);
         assert_eq!((ready.status.as_str(), ready.version.as_str()), ("degraded", "1.2.3"));
-        assert_eq!(ready.problems, [problem]);
+        assert_eq!(ready.problems, [Problem { dependency, status, reason }]);
         assert_eq!(Readiness::of(&json!({ "code": 1010, "data": null })), Readiness::default());
     }
 }
