@@ -21,10 +21,14 @@ use crate::{
     http::Client,
     program::Program,
     terminal::{Bar, Output, Style, plural, spinner},
+    wait::{Task, show_activity},
 };
 use inputs::Inputs;
 use item::Item;
 use report::Ended;
+
+/// What is shown while one document is added.
+const ADDING: &str = "adding";
 
 /// The arguments of `lkr add`.
 #[derive(Debug, clap::Args)]
@@ -32,13 +36,13 @@ use report::Ended;
                         \x20 lkr add handbook report.pdf --space legal --metadata team=sea\n\
                         \x20 lkr add https://example.org/page\n\
                         \x20 pandoc notes.tex -t markdown | lkr add - --source notes.tex --upsert\n\
-                        \x20 lkr add --data-dir kb handbook      # a knowledge base in a folder, without a server")]
+                        \x20 lkr add --data-dir kb handbook      # a data folder, no server")]
 pub(crate) struct Args {
     /// Add files, folders, patterns such as 'docs/**/*.md', http and https addresses of single pages, collections (folders
     /// with docs.jsonl or corpus.jsonl), or a text from the standard input for -.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
-    /// Add them to this space. [default: default]
+    /// Add them to this space. [default: the space default]
     #[arg(long, short, value_name = "NAME")]
     space: Option<String>,
     /// The title, for a single document. [default: the name of a file, the first heading of a text]
@@ -103,7 +107,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
 /// Sends the documents of a collection and waits until all tasks have ended.
 pub(crate) fn add_texts(client: &Client, inputs: Vec<Input>) -> Result<Report> {
     let items = inputs.into_iter().map(Item::Text).collect();
-    send::all(client, items, &Options { waits: true, ..Options::default() }, |_| Ok(()))
+    send::all(client, items, &Options { waits: true, ..Options::default() }, &|_| {}, |_| Ok(()))
 }
 
 /// Sends documents, and prints each as it ends.
@@ -111,8 +115,13 @@ fn send_items(client: &Client, items: Vec<Item>, options: &Options, output: &Out
     let started = std::time::Instant::now();
     let (total, mut done) = (items.len() as u64, 0);
     let bar = (total > 1 && options.waits).then(|| Bar::new(output, total, "documents"));
-    let wait = (total == 1 && options.waits).then(|| spinner(output, "adding"));
-    let report = send::all(client, items, options, |ended| {
+    let wait = (total == 1 && options.waits).then(|| spinner(output, ADDING));
+    let watch = |task: &Task| {
+        if let Some(wait) = &wait {
+            show_activity(wait, ADDING)(task);
+        }
+    };
+    let report = send::all(client, items, options, &watch, |ended| {
         done += 1;
         if let Some(bar) = &bar {
             let left = started.elapsed().mul_f64((total - done) as f64 / done as f64);

@@ -1,7 +1,8 @@
 //! `lkr backup` and `lkr restore`.
 
 use std::{
-    io::{self, Write},
+    env,
+    io::{self, IsTerminal as _, Write},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -11,19 +12,28 @@ use lkr::{
     ErrorKind, Folders,
     backup::{BackupProblems, BackupSummary, RestoreSummary, add_secret_key, open_backup, restore, verify},
 };
+use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 use tokio::{
     fs::File,
-    io::{BufReader, BufWriter},
+    io::{AsyncWrite, BufReader, BufWriter},
 };
 
-use crate::{connection::Login, folders::FolderArgs};
+use crate::{
+    connection::Login,
+    exit::usage,
+    folders::FolderArgs,
+    terminal::{Output, OutputArgs, Style, bytes_bar, plural, size},
+};
+
+/// The name of the standard output.
+const STDOUT: &str = "-";
 
 /// The arguments of `lkr backup`. With a login, the server makes the backup; without one, the command reads folders
 /// that no server has open.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackupArgs {
-    /// Write the archive to this file, which must not exist.
+    /// Write the archive to this file, which must not exist, or to the standard output if it is -.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
@@ -33,6 +43,8 @@ pub(crate) struct BackupArgs {
     with_secret_key: bool,
     #[command(flatten)]
     login: Login,
+    #[command(flatten)]
+    shown: OutputArgs,
 }
 
 /// The arguments of `lkr restore`.
@@ -43,55 +55,106 @@ pub(crate) struct RestoreArgs {
     archive: PathBuf,
     #[command(flatten)]
     folders: FolderArgs,
+    #[command(flatten)]
+    shown: OutputArgs,
 }
 
-/// Makes a backup. The archive is read and verified before it gets its name. Fails if data is missing or damaged; the
-/// archive then contains the rest.
+/// Makes a backup. The archive is read and verified before it gets its name, or is written to the standard output. Fails if data
+/// is missing or damaged; the archive then contains the rest.
 pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
-    let BackupArgs { login, output, folders, with_secret_key } = args;
-    ensure!(!output.exists(), "{} exists already", output.display());
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A temporary file is readable by its owner only.
-    let new_draft = || tempfile::Builder::new().prefix(".lkr-backup-").tempfile_in(folder);
+    let shown = args.shown.output();
+    let is_piped = args.output == Path::new(STDOUT);
+    if is_piped && io::stdout().is_terminal() {
+        return Err(usage("an archive is not shown in a terminal; redirect the output or name a file"));
+    }
+    ensure!(is_piped || !args.output.exists(), "{} exists already", args.output.display());
+    let archive = runtime()?.block_on(archive(args, &shown, is_piped))?;
+    let length = archive.as_file().metadata()?.len();
+    let bar = bytes_bar(&shown, Some(length), "verifying");
+    let verified = runtime()?
+        .block_on(async { anyhow::Ok(verify(bar.wrap_async_read(reader(archive.path()).await?)).await?) });
+    bar.finish_and_clear();
+    let BackupSummary { files, bytes, problems } = verified?;
+    if is_piped {
+        let mut out = io::stdout().lock();
+        io::copy(&mut archive.reopen()?, &mut out)?;
+        out.flush()?;
+    } else {
+        archive.persist_noclobber(&args.output)?;
+    }
+    let name = args.output.display().to_string();
+    let answer = with_problems(json!({"file": name, "files": files, "bytes": bytes}), &problems);
+    let to = if is_piped { "the standard output" } else { &name };
+    let sentence = format!("{}, {} in {to}", plural(files, "file"), size(bytes));
+    match shown.style {
+        // The standard output is the archive.
+        Style::Json if is_piped => writeln!(io::stderr(), "{answer}")?,
+        _ if is_piped => shown.note(&sentence)?,
+        _ => shown.changed(&answer, &name, &sentence)?,
+    }
+    print_problems(&shown, &problems)?;
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Makes an archive in a temporary file, which its owner alone can read: beside the file that it becomes, or in the system's
+/// folder of temporary files.
+async fn archive(args: &BackupArgs, shown: &Output, is_piped: bool) -> Result<NamedTempFile> {
+    let BackupArgs { login, output, folders, with_secret_key, .. } = args;
+    let beside = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = if is_piped { env::temp_dir() } else { beside.to_owned() };
+    let new_draft = || tempfile::Builder::new().prefix(".lkr-backup-").tempfile_in(&folder);
     let mut archive = new_draft().with_context(|| folder.display().to_string())?;
-    let find_folders = || folders.find();
     let from_server = login.has_credential_flag()
         || login.has_server_flag()
         || (!folders.has_flag() && login.names_server()?);
-    let BackupSummary { files, bytes, problems } = runtime()?.block_on(async {
-        if !from_server {
-            from_folders(&find_folders()?, *with_secret_key, &archive).await?;
-        } else {
-            login.log_in()?.download("/backup", archive.as_file_mut())?;
-            if *with_secret_key {
-                let without_key = std::mem::replace(&mut archive, new_draft()?);
-                let (from, mut to) = (reader(without_key.path()).await?, writer(&archive)?);
-                add_secret_key(from, &mut to, &find_folders()?).await?;
-            }
+    let bar = bytes_bar(shown, None, "backing up");
+    if !from_server {
+        from_folders(&folders.find()?, *with_secret_key, bar.wrap_async_write(writer(&archive)?)).await?;
+    } else {
+        login.log_in()?.download("/backup", &mut bar.wrap_write(archive.as_file_mut()))?;
+        if *with_secret_key {
+            let without_key = std::mem::replace(&mut archive, new_draft()?);
+            let (from, mut to) = (reader(without_key.path()).await?, writer(&archive)?);
+            add_secret_key(from, &mut to, &folders.find()?).await?;
         }
-        archive.as_file().sync_all()?;
-        anyhow::Ok(verify(reader(archive.path()).await?).await?)
-    })?;
-    archive.persist_noclobber(output)?;
-    writeln!(io::stdout(), "{files} files, {} in {}", size(bytes), output.display())?;
-    print_problems(&problems)?;
-    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+    bar.finish_and_clear();
+    archive.as_file().sync_all()?;
+    Ok(archive)
 }
 
 /// Restores an archive.
 pub(crate) fn run_restore(args: &RestoreArgs) -> Result<ExitCode> {
-    let RestoreArgs { archive, folders } = args;
-    let folders = folders.find()?;
-    let restored =
-        runtime()?.block_on(async { anyhow::Ok(restore(reader(archive).await?, &folders).await?) });
+    let shown = args.shown.output();
+    let folders = args.folders.find()?;
+    let restored = runtime()?.block_on(async {
+        let from = reader(&args.archive).await?;
+        let bar = bytes_bar(&shown, Some(from.get_ref().metadata().await?.len()), "restoring");
+        let restored = restore(bar.wrap_async_read(from), &folders).await;
+        bar.finish_and_clear();
+        anyhow::Ok(restored?)
+    });
     let RestoreSummary { files, bytes, problems, with_secret_key } = restored?;
-    print_problems(&problems)?;
+    print_problems(&shown, &problems)?;
     if !with_secret_key {
-        let warning = "the archive has no secret key: keep the former key, or set stored API keys again";
-        writeln!(io::stderr(), "{warning}")?;
+        shown.warn("the archive has no secret key: keep the former key, or set stored API keys again")?;
     }
-    writeln!(io::stdout(), "{files} files, {} into {}", size(bytes), folders.data_dir.display())?;
+    let name = folders.data_dir.display().to_string();
+    let answer =
+        json!({"data_dir": name, "files": files, "bytes": bytes, "with_secret_key": with_secret_key});
+    let sentence = format!("{}, {} into {name}", plural(files, "file"), size(bytes));
+    shown.changed(&with_problems(answer, &problems), &name, &sentence)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A summary with what is missing and damaged.
+fn with_problems(mut summary: Value, problems: &BackupProblems) -> Value {
+    let BackupProblems { missing, damaged } = problems;
+    if let Some(summary) = summary.as_object_mut() {
+        summary.insert("missing".to_owned(), json!(missing));
+        summary.insert("damaged".to_owned(), json!(damaged));
+    }
+    summary
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime> {
@@ -99,7 +162,11 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 }
 
 /// Makes a backup of a closed knowledge base.
-async fn from_folders(folders: &Folders, with_secret_key: bool, to: &NamedTempFile) -> Result<()> {
+async fn from_folders(
+    folders: &Folders,
+    with_secret_key: bool,
+    mut to: impl AsyncWrite + Unpin + Send,
+) -> Result<()> {
     let backup = open_backup(folders).await.map_err(|error| match error.kind() {
         ErrorKind::Conflict => {
             anyhow!("{error}: give --password-file or --token to let the server make the backup")
@@ -107,8 +174,7 @@ async fn from_folders(folders: &Folders, with_secret_key: bool, to: &NamedTempFi
         _ => anyhow!(error),
     })?;
     let backup = if with_secret_key { backup.with_secret_key(folders).await? } else { backup };
-    let mut file = writer(to)?;
-    backup.write(&mut file).await?;
+    backup.write(&mut to).await?;
     Ok(())
 }
 
@@ -120,15 +186,8 @@ fn writer(to: &NamedTempFile) -> Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(256 * 1024, File::from_std(to.reopen()?)))
 }
 
-fn print_problems(problems: &BackupProblems) -> io::Result<()> {
+fn print_problems(shown: &Output, problems: &BackupProblems) -> Result<()> {
     let BackupProblems { missing, damaged } = problems;
-    missing.iter().try_for_each(|path| writeln!(io::stderr(), "missing: {path}"))?;
-    damaged.iter().try_for_each(|path| writeln!(io::stderr(), "damaged: {path}"))
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000 => format!("{bytes} bytes"),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
+    missing.iter().try_for_each(|path| shown.warn(&format!("missing: {path}")))?;
+    damaged.iter().try_for_each(|path| shown.warn(&format!("damaged: {path}")))
 }

@@ -7,7 +7,7 @@ mod table;
 mod text;
 
 pub(crate) use output::{Output, OutputArgs, Style};
-pub(crate) use progress::{Bar, spinner};
+pub(crate) use progress::{Bar, bytes_bar, spinner};
 pub(crate) use prompt::{confirm, read_new_password, read_password};
 pub(crate) use table::{Column, Table};
-pub(crate) use text::{clean, date, day, field, plural, size, wrap};
+pub(crate) use text::{clean, date, day, field, moment, plural, size, wrap};

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use indicatif::ProgressBar;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -31,6 +32,19 @@ pub(crate) struct Task {
     pub(crate) status: String,
     pub(crate) result: Option<Value>,
     pub(crate) error: Option<TaskError>,
+    /// The current stage.
+    #[serde(default)]
+    stage: String,
+    #[serde(default)]
+    progress: StageProgress,
+}
+
+/// How far the current stage is.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+struct StageProgress {
+    done: u64,
+    /// 0 if it is not known yet.
+    total: u64,
 }
 
 /// Why a task failed.
@@ -46,6 +60,13 @@ pub(crate) struct TaskError {
 impl Task {
     pub(crate) fn has_ended(&self) -> bool {
         !matches!(self.status.as_str(), "pending" | "running")
+    }
+
+    /// What a running task does: its stage, and the share of the stage that is done; `None` if it does not run.
+    pub(crate) fn activity(&self) -> Option<String> {
+        let StageProgress { done, total } = self.progress;
+        let share = (total > 0).then(|| format!(" {} %", done.min(total).saturating_mul(100) / total));
+        (self.status == "running").then(|| format!("{}{}", self.stage, share.unwrap_or_default()))
     }
 
     /// The result, or the reason of the failure.
@@ -65,25 +86,34 @@ pub(crate) fn read_task(client: &Client, task_id: &str) -> Result<Task> {
     serde_json::from_value(data).with_context(|| format!("read task {task_id}"))
 }
 
-/// Waits until a task has ended.
-pub(crate) fn wait_for(client: &Client, task_id: &str) -> Result<Task> {
+/// Waits until a task has ended. `watch` sees it before each pause.
+pub(crate) fn wait_for(client: &Client, task_id: &str, watch: &dyn Fn(&Task)) -> Result<Task> {
     let (mut pauses, mut pause) = (POLL.into_iter(), Duration::ZERO);
     loop {
         let task = read_task(client, task_id)?;
         if task.has_ended() {
             return Ok(task);
         }
+        watch(&task);
         pause = pauses.next().unwrap_or(pause);
         thread::sleep(pause);
     }
 }
 
-/// Waits until a task has ended, with a spinner that says what is waited for.
+/// Waits until a task has ended, with a spinner that says what is waited for and what the task does.
 pub(crate) fn wait_visibly(client: &Client, output: &Output, task_id: &str, text: &str) -> Result<Task> {
     let wait = spinner(output, text);
-    let ended = wait_for(client, task_id);
+    let ended = wait_for(client, task_id, &show_activity(&wait, text));
     wait.finish_and_clear();
     ended
+}
+
+/// Shows in a spinner what a task does.
+pub(crate) fn show_activity<'a>(spinner: &'a ProgressBar, text: &'a str) -> impl Fn(&Task) + 'a {
+    move |task| {
+        let activity = task.activity().map(|activity| format!(": {activity}"));
+        spinner.set_message(format!("{text}{}", activity.unwrap_or_default()));
+    }
 }
 
 /// Repeats a request while the server is overloaded, with the pause that it names.
@@ -116,6 +146,11 @@ mod tests {
         assert_eq!(done.outcome(), Ok(json!({"counts": {"chunks": 7}})));
         let failed = task(json!({"status": "failed", "error": {"code": 2000, "message": "disk"}}));
         assert_eq!(failed.outcome(), Err("2000: disk".to_owned()));
+        let embedding = json!({"status": "running", "stage": "embed", "progress": {"done": 3, "total": 9}});
+        assert_eq!(task(embedding).activity().unwrap(), "embed 33 %");
+        let parsing = json!({"status": "running", "stage": "parse", "progress": {"done": 0, "total": 0}});
+        assert_eq!(task(parsing).activity().unwrap(), "parse");
+        assert_eq!(task(json!({"status": "pending", "stage": "parse"})).activity(), None);
         assert!(task(json!({"status": "lost"})).outcome().is_err());
     }
 }

@@ -16,18 +16,19 @@ use crate::{
     exit::{Exit, exit_of, reason},
     http::Client,
     terminal::field,
-    wait::{retry_while_overloaded, wait_for},
+    wait::{Task, retry_while_overloaded, wait_for},
 };
 
 /// The number of documents that are sent at once.
 const PARALLEL: usize = 8;
 
-/// Sends all documents, and calls `each` as they end, in about the order in which they were accepted. Stops if the server
-/// cannot be reached or refuses the caller; what it accepted before stays accepted.
+/// Sends all documents, and calls `each` as they end, in about the order in which they were accepted; `watch` sees the task that
+/// is waited for. Stops if the server cannot be reached or refuses the caller; what it accepted before stays accepted.
 pub(super) fn all(
     client: &Client,
     items: Vec<Item>,
     options: &Options,
+    watch: &dyn Fn(&Task),
     mut each: impl FnMut(&Ended) -> Result<()>,
 ) -> Result<Report> {
     let started = Instant::now();
@@ -51,7 +52,7 @@ pub(super) fn all(
         }
         drop(results);
         for ended in sent {
-            let ended = if options.waits { awaited(client, ended?)? } else { ended? };
+            let ended = if options.waits { awaited(client, ended?, watch)? } else { ended? };
             report.count(&ended);
             each(&ended)?;
         }
@@ -84,9 +85,9 @@ fn is_about_document(error: &anyhow::Error) -> bool {
 }
 
 /// Waits until the task of a document has ended.
-fn awaited(client: &Client, ended: Ended) -> Result<Ended> {
+fn awaited(client: &Client, ended: Ended, watch: &dyn Fn(&Task)) -> Result<Ended> {
     let Ended { source, outcome: Outcome::Accepted { task_id } } = ended else { return Ok(ended) };
-    let outcome = match wait_for(client, &task_id)?.outcome() {
+    let outcome = match wait_for(client, &task_id, watch)?.outcome() {
         Ok(result) => Outcome::Done { task_id, result },
         Err(reason) => Outcome::Failed { task_id, reason },
     };

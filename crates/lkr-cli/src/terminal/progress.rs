@@ -1,10 +1,10 @@
 //! Progress on the standard error, in a terminal only.
 
-use std::time::Duration;
+use std::{fmt::Write, time::Duration};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use crate::terminal::{Output, clean};
+use crate::terminal::{Output, clean, size};
 
 /// How often a spinner turns.
 const TICK: Duration = Duration::from_millis(100);
@@ -41,10 +41,15 @@ impl Bar {
 
     /// Prints a line above the bar.
     pub(crate) fn line(&self, text: &str) {
-        self.0.suspend(|| {
+        self.suspend(|| {
             let _ =
                 std::io::Write::write_all(&mut std::io::stderr(), format!("{}\n", clean(text)).as_bytes());
         });
+    }
+
+    /// Hides the bar while something else is printed.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        self.0.suspend(print);
     }
 
     pub(crate) fn finish(self) {
@@ -61,6 +66,35 @@ pub(crate) fn spinner(output: &Output, text: impl Into<String>) -> ProgressBar {
     spinner.set_message(text.into());
     spinner.enable_steady_tick(TICK);
     spinner
+}
+
+/// A bar over bytes, which its readers and writers move, or a spinner with a rate if their number is not known.
+pub(crate) fn bytes_bar(output: &Output, total: Option<u64>, what: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(total, target(output));
+    let template = match total {
+        Some(_) => "{msg} {bar:24} {done} of {all}, {rate}, {left} left",
+        None => "{spinner} {msg} {done}, {rate}",
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        let style = style
+            .with_key("done", |state: &ProgressState, to: &mut dyn Write| shown(to, &size(state.pos())))
+            .with_key("all", |state: &ProgressState, to: &mut dyn Write| {
+                shown(to, &size(state.len().unwrap_or_default()));
+            })
+            .with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
+                shown(to, &format!("{}/s", size(state.per_sec() as u64)));
+            })
+            .with_key("left", |state: &ProgressState, to: &mut dyn Write| shown(to, &short(state.eta())));
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_message(what.to_owned());
+    bar.enable_steady_tick(TICK);
+    bar
+}
+
+/// Writes a part of a bar. A bar that cannot be drawn is no error.
+fn shown(to: &mut dyn Write, text: &str) {
+    let _ = to.write_str(text);
 }
 
 fn target(output: &Output) -> ProgressDrawTarget {
@@ -80,6 +114,18 @@ fn short(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bar_over_bytes_counts_what_is_read_and_written() {
+        let output = crate::terminal::OutputArgs::default().output();
+        let bar = bytes_bar(&output, Some(10), "reading");
+        let mut read = Vec::new();
+        std::io::Read::read_to_end(&mut bar.wrap_read(&b"0123456789"[..]), &mut read).unwrap();
+        assert_eq!((read.len(), bar.position()), (10, 10));
+        let spinner = bytes_bar(&output, None, "writing");
+        std::io::Write::write_all(&mut spinner.wrap_write(Vec::new()), &read).unwrap();
+        assert_eq!(spinner.position(), 10);
+    }
 
     #[test]
     fn durations_have_two_units_at_most() {

@@ -17,13 +17,19 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The date of a field with a timestamp.
+/// The date of a field with a timestamp, for a column whose header says the time zone.
 pub(crate) fn day(value: &Value, name: &str) -> String {
     let text = field(value, name);
     text.get(..10).map(str::to_owned).unwrap_or(text)
 }
 
-/// The date and minute of a field with a timestamp.
+/// The date and minute of a field with a timestamp, with the time zone: the server's times are in UTC.
+pub(crate) fn moment(value: &Value, name: &str) -> String {
+    let date = date(value, name);
+    if date.is_empty() { date } else { format!("{date} UTC") }
+}
+
+/// The date and minute of a field with a timestamp, for a column whose header says the time zone.
 pub(crate) fn date(value: &Value, name: &str) -> String {
     let text = field(value, name);
     text.get(..16).map(|minute| minute.replace('T', " ")).unwrap_or(text)
@@ -113,5 +119,6 @@ mod tests {
             [date(&value, "at"), field(&value, "n"), field(&value, "none")],
             ["2026-11-25 08:30", "3", ""]
         );
+        assert_eq!([moment(&value, "at"), moment(&value, "none")], ["2026-11-25 08:30 UTC", ""]);
     }
 }

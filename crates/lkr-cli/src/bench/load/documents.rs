@@ -113,7 +113,7 @@ pub(super) fn remove(client: &Client, prefix: &str) -> Result<()> {
         let delete = json!({ "where": condition, "dry_run": false });
         let accepted = retry_while_overloaded(|| client.post("/documents/delete", &delete))?.data;
         let task_id = accepted.get("task_id").and_then(Value::as_str).context("no task_id")?;
-        if let Err(reason) = wait_for(client, task_id)?.outcome() {
+        if let Err(reason) = wait_for(client, task_id, &|_| {})?.outcome() {
             bail!("delete the documents of {prefix}: {reason}");
         }
     }
