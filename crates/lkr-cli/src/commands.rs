@@ -16,7 +16,9 @@ pub(crate) mod users;
 
 mod common;
 mod documents;
+mod ids;
 mod listing;
+mod members;
 pub(crate) mod query;
 mod reference;
 

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     folders: FolderArgs,
     /// Check the stores of the configuration, which several processes may use: Redis, Qdrant and an object store. A repair
-    /// restores records that Redis lost, and needs that no process runs.
+    /// restores records that Redis lost, and needs all processes stopped.
     #[arg(long)]
     shared: bool,
     /// Repair although processes seem to run on the stores. One that was killed counts for a minute.

@@ -1,13 +1,14 @@
 //! The command lines in the documentation are valid ones.
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
 };
 
-use clap::{Parser as _, error::ErrorKind};
+use clap::{CommandFactory as _, Parser as _, error::ErrorKind};
 
-use crate::Cli;
+use crate::{Cli, leading_flags::behind_command};
 
 /// The pages that are read, below the root of the repository.
 const PAGES: [&str; 6] = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "deploy", "docs", "crates"];
@@ -71,7 +72,7 @@ fn command_line(line: &str) -> Option<String> {
 /// Why a command line is refused, if it is.
 fn error_of(line: &str) -> Option<String> {
     let words = words(line).into_iter().map(|word| if word == NUMBER { "1".to_owned() } else { word });
-    match Cli::try_parse_from(words) {
+    match Cli::try_parse_from(behind_command(&Cli::command(), words.map(OsString::from))) {
         Err(error) if !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             error.to_string().lines().next().map(str::to_owned)
         }

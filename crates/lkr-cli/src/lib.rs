@@ -17,6 +17,7 @@ mod exit;
 mod folders;
 mod http;
 mod import;
+mod leading_flags;
 mod local_kb;
 mod mcp;
 mod migrate;
@@ -40,6 +41,7 @@ use commands::{
     spaces, status, tasks, users,
 };
 use exit::{Exit, advice, exit_of, reason};
+use leading_flags::behind_command;
 
 pub use program::{LocalServer, OpeningStores, Program};
 
@@ -49,9 +51,16 @@ pub use program::{LocalServer, OpeningStores, Program};
     name = "lkr",
     version,
     max_term_width = 100,
-    after_help = "Begin with: lkr serve (in another terminal), lkr login, lkr add FOLDER, lkr search \"a question\".\n\
-                  A command works on a server, named by --server, LKR_URL or 'lkr login', or with --data-dir on a folder.\n\
-                  Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused, 4 not found, 5 done in part, 6 unreachable."
+    after_help = "Begin with:\n\
+                  \x20 lkr serve                    (in another terminal)\n\
+                  \x20 lkr login\n\
+                  \x20 lkr add FOLDER\n\
+                  \x20 lkr search \"a question\"\n\n\
+                  A command works on a server, named by --server, LKR_URL or 'lkr login', or with\n\
+                  --data-dir on a folder. Those flags, --json and -q may also stand before the\n\
+                  command: lkr --json ls.\n\n\
+                  Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused, 4 not found, 5 done in\n\
+                  part, 6 unreachable."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -86,15 +95,15 @@ enum Command {
     Get(get::Args),
     /// Delete documents.
     Rm(rm::Args),
-    /// List, show, await, retry and cancel tasks.
+    /// List tasks; or show, await, retry and cancel them.
     Tasks(tasks::Args),
-    /// List, create, change and delete spaces, and say who may read and write them.
+    /// List spaces; or create, change and delete them, and say who may read and write them.
     Spaces(spaces::Args),
-    /// List, create, change and delete groups of accounts.
+    /// List groups of accounts; or create, change and delete them.
     Groups(groups::Args),
-    /// List, create, change and delete accounts.
+    /// List accounts; or create, change and delete them.
     Users(users::Args),
-    /// List, create and delete API keys.
+    /// List API keys; or create and delete them.
     Keys(keys::Args),
     /// Serve the Model Context Protocol on standard input and output, from a server or a data folder.
     Mcp(mcp::Args),
@@ -128,6 +137,7 @@ enum Command {
 /// Arguments that the server parses itself.
 #[derive(Debug, clap::Args)]
 struct ServerArgs {
+    /// The flags of 'lkr serve'; 'lkr serve --help' lists them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
     flags: Vec<OsString>,
 }
@@ -138,7 +148,8 @@ pub fn main(program: &Program) -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == parse::PARSE_WORKER) {
         return lkr::files::run_worker();
     }
-    run(Cli::parse().command, program).unwrap_or_else(|error| {
+    let arguments = behind_command(&Cli::command(), std::env::args_os());
+    run(Cli::parse_from(arguments).command, program).unwrap_or_else(|error| {
         print_error(&error);
         exit_of(&error).into()
     })

@@ -70,6 +70,9 @@ pub(crate) struct Args {
     /// Leave out files that are larger, in megabytes.
     #[arg(long, value_name = "MB", default_value_t = 50)]
     max_size_mb: u64,
+    /// List each file that is sent, moved or deleted.
+    #[arg(long, short, conflicts_with = "json")]
+    verbose: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -115,7 +118,7 @@ fn options(args: &Args) -> Result<Options> {
 }
 
 fn once(sync: &mut FolderSync, remote: &HttpRemote, args: &Args, output: &Output) -> Result<Exit> {
-    let progress = Progress::new(output);
+    let progress = Progress::new(output, args.verbose);
     let started = Instant::now();
     let plan = sync.plan(remote, &progress).map_err(|error| remote.cause(error))?;
     if args.dry_run {
@@ -123,6 +126,7 @@ fn once(sync: &mut FolderSync, remote: &HttpRemote, args: &Args, output: &Output
         return print::plan(output, &plan);
     }
     let delete = args.delete || (!plan.deletes.is_empty() && may_delete(&progress, &plan)?);
+    progress.follow(&plan);
     let report = apply(sync, plan, remote, delete, &progress)?;
     progress.finish();
     print::report(output, &report, started.elapsed())
@@ -173,9 +177,10 @@ fn run_watched(
     output: &Output,
     trigger: Trigger,
 ) -> Result<Next> {
-    let progress = Progress::new(output);
+    let progress = Progress::new(output, args.verbose);
     let started = Instant::now();
     let report = sync.plan(remote, &progress).and_then(|plan| {
+        progress.follow(&plan);
         let options = ApplyOptions { delete: args.delete, ..ApplyOptions::default() };
         sync.apply(plan, remote, options, &progress)
     });

@@ -1,9 +1,14 @@
 //! What a person does on the command line, on a server and on a folder.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
+    process::Child,
+};
 
 use lkr_tests::{ADMIN_PASSWORD, CommandLine, Server, free_port, printed};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const TIDES: &str =
     "# Tides\n\nThe moon pulls the sea twice a day.\n\n## Springs\n\nAt full moon the sun helps.\n";
@@ -207,7 +212,9 @@ fn completions_and_manual_pages_name_every_command() {
     let lkr = CommandLine::alone();
     for shell in ["bash", "zsh", "fish"] {
         let script = lkr.print(&["completions", shell]);
-        for name in ["sync", "search", "spaces", "data-dir", "require-login-for-reads"] {
+        for name in
+            ["sync", "search", "spaces", "data-dir", "require-login-for-reads", "reader writer manager"]
+        {
             assert!(script.contains(name), "{shell}: {name}");
         }
     }
@@ -232,4 +239,162 @@ fn control_characters_of_names_and_titles_are_not_printed() {
         let shown = lkr.print(arguments);
         assert!(shown.contains("T [32m") && !shown.contains('\x1b'), "{arguments:?}: {shown:?}");
     }
+}
+
+#[test]
+fn flags_before_the_command_are_those_behind_it() {
+    let server = Server::start();
+    let (lkr, url, token) = (CommandLine::alone(), server.url(), server.admin());
+    with_notes(&lkr);
+    let before = ["--server", &url, "--token", token];
+    let _ = lkr.print(&[&before[..], &["add", "notes"]].concat());
+    let found = lkr.print(&[&before[..], &["--json", "search", "moon"]].concat());
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["results"][0]["source"], "file:notes/tides.md");
+    let members = lkr.print(&[&before[..], &["-q", "spaces", "members", "default"]].concat());
+    assert_eq!(members, "");
+    let tasks = lkr.print(&[&before[..], &["-q", "tasks"]].concat());
+    let task = tasks.lines().next().unwrap();
+    assert_eq!(lkr.print(&[&before[..], &["-q", "tasks", "show", task]].concat()), "done\n");
+    assert_eq!(lkr.print(&[&before[..], &["tasks", "-q", "show", task]].concat()), "done\n");
+    let refused = lkr.run(&[&before[..], &["tasks", "--status", "done", "show", task]].concat());
+    assert!(
+        refused.status.code() == Some(2) && printed(&refused).contains("--status"),
+        "{}",
+        printed(&refused)
+    );
+    assert!(lkr.print(&["--data-dir", "kb", "add", "notes"]).starts_with("2 documents added"));
+    // A command without the flag refuses it by name.
+    let refused = lkr.run(&["--json", "completions", "bash"]);
+    assert!(
+        refused.status.code() == Some(2) && printed(&refused).contains("--json"),
+        "{}",
+        printed(&refused)
+    );
+}
+
+#[test]
+fn beginning_of_an_id_names_what_has_it() {
+    let server = Server::start();
+    let lkr = CommandLine::on(&server);
+    with_notes(&lkr);
+    let _ = lkr.print(&["add", "notes"]);
+    let id = lkr.print(&["ls", "-q", "tides"]).trim().to_owned();
+    assert_eq!(lkr.print(&["get", &id[..31], "--text"]), TIDES);
+    let task = lkr.json(&["tasks"])[0]["task_id"].as_str().unwrap().to_owned();
+    assert_eq!(lkr.json(&["tasks", "show", &task[..31]])[0]["task_id"], task.as_str());
+    // Ids begin with their time, so those of one run begin alike.
+    let shared = lkr.run(&["tasks", "show", &task[..6]]);
+    let shown = printed(&shared);
+    assert!(shared.status.code() == Some(2) && shown.contains(&task), "{shown}");
+    for arguments in
+        [["tasks", "show", "ffffffff"], ["get", "ffffffff", "--text"], ["keys", "rm", "ffffffff"]]
+    {
+        let missing = lkr.run(&arguments);
+        assert_eq!(missing.status.code(), Some(4), "{arguments:?}: {}", printed(&missing));
+    }
+    let _ = lkr.print(&["keys", "create", "short"]);
+    let key = lkr.json(&["keys"])[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(lkr.print(&["keys", "rm", &key[..31]]), format!("deleted {key}\n"));
+    assert_eq!(lkr.print(&["rm", "--yes", &id[..31]]), format!("deleted {id}\n"));
+}
+
+#[test]
+fn absent_member_cannot_be_removed() {
+    let server = Server::start();
+    let lkr = CommandLine::on(&server);
+    let _ = lkr.print(&["spaces", "create", "sea"]);
+    let _ = lkr.print(&["groups", "create", "crew"]);
+    for (arguments, hint) in [
+        (["spaces", "revoke", "sea", "admin"], "lkr spaces members sea"),
+        (["spaces", "revoke", "sea", "group:crew"], "lkr spaces members sea"),
+        (["groups", "drop", "crew", "admin"], "lkr groups members crew"),
+    ] {
+        let absent = lkr.run(&arguments);
+        let shown = printed(&absent);
+        assert!(absent.status.code() == Some(4) && shown.contains(hint), "{arguments:?}: {shown}");
+    }
+    let _ = lkr.print(&["spaces", "grant", "sea", "admin", "reader"]);
+    assert_eq!(lkr.print(&["spaces", "revoke", "sea", "admin"]), "admin is no longer a member of sea\n");
+}
+
+#[test]
+fn sync_lists_each_file_on_request() {
+    let server = Server::start();
+    let lkr = CommandLine::on(&server);
+    with_notes(&lkr);
+    let lines = |arguments: &[&str]| {
+        let shown = lkr.print(arguments);
+        let mut lines: Vec<String> = shown.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let first = lines(&["sync", "notes", "-v"]);
+    assert!(first[0].starts_with("2 new, 0 changed"), "{first:?}");
+    assert_eq!(first[1..], ["new      old/cats.txt", "new      tides.md"]);
+    fs::write(lkr.path("notes/tides.md"), format!("{TIDES}\nMore of it.\n")).unwrap();
+    fs::remove_file(lkr.path("notes/old/cats.txt")).unwrap();
+    let second = lines(&["sync", "notes", "--verbose", "--delete"]);
+    assert_eq!(second[1..], ["changed  tides.md", "deleted  old/cats.txt"]);
+    fs::rename(lkr.path("notes/tides.md"), lkr.path("notes/waves.md")).unwrap();
+    assert_eq!(lines(&["sync", "notes", "-v", "-q"]), ["waves.md"]);
+}
+
+#[test]
+fn backup_is_written_to_the_standard_output_and_reported_as_json() {
+    let server = Server::start();
+    let lkr = CommandLine::on(&server);
+    with_notes(&lkr);
+    let _ = lkr.print(&["add", "notes"]);
+    let piped = lkr.run(&["backup", "-o", "-"]);
+    assert!(piped.status.success(), "{}", String::from_utf8_lossy(&piped.stderr));
+    assert!(String::from_utf8_lossy(&piped.stderr).contains("in the standard output"));
+    fs::write(lkr.path("piped.tar"), piped.stdout).unwrap();
+    let made = &lkr.json(&["backup", "-o", "named.tar"])[0];
+    assert_eq!((&made["file"], &made["missing"]), (&json!("named.tar"), &json!([])));
+    assert!(made["files"].as_u64().unwrap() > 2 && made["bytes"].as_u64().unwrap() > 1_000, "{made}");
+    let restored = &lkr.json(&["restore", "piped.tar", "--data-dir", "restored"])[0];
+    assert_eq!((&restored["data_dir"], &restored["files"]), (&json!("restored"), &made["files"]));
+    assert_eq!(lkr.json(&["ls", "--data-dir", "restored"]).len(), 2);
+    let quiet = lkr.run(&["restore", "named.tar", "--data-dir", "again", "-q"]);
+    assert_eq!(String::from_utf8_lossy(&quiet.stdout), "again\n");
+}
+
+/// Ends a program with the test.
+struct EndOnDrop(Child);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn top_prints_an_object_for_each_frame() {
+    let server = Server::start();
+    let lkr = CommandLine::on(&server);
+    let once = &lkr.json(&["top", "--once"])[0];
+    assert_eq!((&once["server"], &once["status"]), (&json!(server.url()), &json!("degraded")), "{once}");
+    assert!(once["requests_per_second"].as_f64().unwrap() > 0.0 && once["workers"].is_number(), "{once}");
+    let mut running = EndOnDrop(lkr.command(&["top", "--json"]).spawn().unwrap());
+    let lines = BufReader::new(running.0.stdout.take().unwrap()).lines().take(2);
+    for line in lines {
+        let frame: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        assert_eq!(frame["server"], json!(server.url()), "{frame}");
+    }
+}
+
+#[test]
+fn times_are_shown_with_their_zone() {
+    let server = Server::start();
+    let lkr = CommandLine::on(&server);
+    with_notes(&lkr);
+    let _ = lkr.print(&["add", "notes"]);
+    for listing in [&["ls"][..], &["tasks"], &["users"]] {
+        let shown = lkr.print(listing);
+        assert!(shown.lines().next().unwrap().contains("(UTC)"), "{listing:?}: {shown}");
+    }
+    let shown = lkr.print(&["get", "notes/tides.md"]);
+    assert!(shown.lines().any(|line| line.starts_with("updated") && line.ends_with(" UTC")), "{shown}");
 }

@@ -17,8 +17,9 @@ use crate::{
 /// The arguments of `lkr login`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Without a terminal, passwords are lines of the input. The first login sets a password of one's own:\n\n\
-                        \x20 printf '%s\\n' \"$(cat lkr-data/initial-admin-password)\" 'my own long password' | lkr login"
+    after_help = "Without a terminal, passwords are lines of the input. The first login also sets a new password:\n\n\
+                        \x20 printf '%s\\n' \"$(cat lkr-data/initial-admin-password)\" \\\n\
+                        \x20     'my own long password' | lkr login"
 )]
 pub(crate) struct LoginArgs {
     /// The address of the server. [default: LKR_URL, else that of the last login, else http://127.0.0.1:8080]

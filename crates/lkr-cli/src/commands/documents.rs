@@ -1,61 +1,37 @@
 //! Documents by id or source.
 
 use anyhow::Result;
-use serde_json::Value;
+use serde_json::json;
 
 use crate::{
-    commands::{each_item, query::QueryString},
-    exit::{not_found, usage},
+    commands::{
+        ids::{Ids, LISTED, is_id, is_prefix},
+        query::QueryString,
+    },
+    exit::not_found,
     http::Client,
-    terminal::field,
 };
 
-/// The most documents of one source that an error lists.
-const LISTED: usize = 10;
+const DOCUMENTS: Ids = Ids { noun: "document", path: "/documents", field: "doc_id" };
 
-/// The id of the document that a person names: by its id, by its source if one document has it, or by the path
-/// of a file that `lkr add` added.
+/// The id of the document that a person names: by its id, by its source if one document has it, by the path of a file that
+/// `lkr add` added, or by the beginning of its id.
 pub(crate) fn find(client: &Client, named: &str) -> Result<String> {
     if is_id(named) {
         return Ok(named.to_owned());
     }
-    let mut ids = with_source(client, named)?;
-    if ids.is_empty() {
-        ids = with_source(client, &format!("file:{named}"))?;
+    for source in [named.to_owned(), format!("file:{named}")] {
+        if let Some(id) = only(client, named, QueryString::default().with("source", source))? {
+            return Ok(id);
+        }
     }
-    match ids.as_slice() {
-        [id] => Ok(id.clone()),
-        [] => Err(not_found(format!("no document has the id or source {named}"))),
-        several => Err(usage(format!(
-            "several documents have the source {named}; name one by its id: {}",
-            several.join(", ")
-        ))),
-    }
+    let by_id = json!({"field": "doc_id", "prefix": named}).to_string();
+    let query = is_prefix(named).then(|| QueryString::default().with("where", by_id));
+    let found = query.map_or(Ok(None), |query| only(client, named, query))?;
+    found.ok_or_else(|| not_found(format!("no document has the id or source {named}")))
 }
 
-/// The ids of the documents with a source, as many as an error lists.
-fn with_source(client: &Client, source: &str) -> Result<Vec<String>> {
-    let mut ids = Vec::new();
-    let query = QueryString::default().with("source", source);
-    each_item(client, "/documents", &query, Some(LISTED), &mut |item: Value| {
-        ids.push(field(&item, "doc_id"));
-        Ok(())
-    })?;
-    Ok(ids)
-}
-
-/// Whether a text has the form of an id: 32 lower-case hexadecimal digits.
-fn is_id(text: &str) -> bool {
-    text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_32_hexadecimal_digits() {
-        assert!(is_id(&"0a".repeat(16)));
-        assert!(!is_id(&"0A".repeat(16)) && !is_id("tides.md") && !is_id(""));
-    }
+/// The id of the only document that a query lists; `None` if it lists none.
+fn only(client: &Client, named: &str, query: QueryString) -> Result<Option<String>> {
+    DOCUMENTS.only(named, DOCUMENTS.listed(client, &query, Some(LISTED + 1))?)
 }

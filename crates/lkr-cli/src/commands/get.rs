@@ -16,7 +16,7 @@ use crate::{
     exit::usage,
     http::Client,
     program::Program,
-    terminal::{Column, Output, Style, clean, date, field},
+    terminal::{Column, Output, Style, clean, field, moment, size},
 };
 
 /// The metadata that the server gives a file, which the line about the file shows.
@@ -25,7 +25,7 @@ const OF_FILE: [&str; 3] = ["raw_file_path", "original_filename", "original_size
 /// The arguments of `lkr get`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The document, by its id or its source.
+    /// The document, by its id, a unique beginning of its id, or its source.
     #[arg(value_name = "DOCUMENT")]
     document: String,
     /// Print its extracted text.
@@ -105,11 +105,12 @@ fn print_document(output: &Output, document: &Value) -> Result<()> {
     for name in ["doc_id", "source", "space", "category", "language"] {
         line(name, field(l1, name))?;
     }
-    line("added", format!("{} by {}", date(l1, "created_at"), field(l1, "created_by")))?;
-    line("updated", date(l1, "updated_at"))?;
+    line("added", format!("{} by {}", moment(l1, "created_at"), field(l1, "created_by")))?;
+    line("updated", moment(l1, "updated_at"))?;
     line("chunks", field(document, "chunk_count"))?;
     if let Some(file) = document.get("file").filter(|file| file.is_object()) {
-        line("file", format!("{}, {} bytes", field(file, "original_filename"), field(file, "size_bytes")))?;
+        let bytes = file.get("size_bytes").and_then(Value::as_u64).unwrap_or_default();
+        line("file", format!("{}, {}", field(file, "original_filename"), size(bytes)))?;
     }
     let metadata = l1.get("metadata").and_then(Value::as_object);
     for (key, value) in metadata.into_iter().flatten().filter(|(key, _)| !OF_FILE.contains(&key.as_str())) {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     commands::{
-        Common, List,
+        Common, List, members,
         query::{QueryString, segment},
     },
     http::Client,
@@ -75,7 +75,7 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
         None => {
             let groups = List {
                 name: "group",
-                columns: &[Column::Fixed("GROUP"), Column::Text("TITLE"), Column::Fixed("CREATED")],
+                columns: &[Column::Fixed("GROUP"), Column::Text("TITLE"), Column::Fixed("CREATED (UTC)")],
                 row: |group| vec![field(group, "group"), field(group, "title"), date(group, "created_at")],
             };
             groups.print(client, output, "/groups", &none, None).map(drop)
@@ -101,6 +101,9 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
             output.changed(&answer, username, &format!("{username} is in {name}"))
         }
         Some(Action::Drop { name, username, .. }) => {
+            let listing = format!("{}/members", path(name));
+            let missing = format!("{username} is not in {name}; 'lkr groups members {name}' lists who is");
+            members::require(client, &listing, "username", username, &missing)?;
             let answer = client.delete(&member(name, username))?.data;
             output.changed(&answer, username, &format!("{username} is no longer in {name}"))
         }

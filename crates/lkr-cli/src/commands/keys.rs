@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     commands::{
         Common, List,
+        ids::KEYS,
         query::{QueryString, segment},
     },
     exit::usage,
@@ -43,7 +44,7 @@ enum Action {
     },
     /// Delete a key. It is refused from the next request.
     Rm {
-        /// The id of the key.
+        /// The id of the key, or a unique beginning of it.
         key: String,
     },
 }
@@ -77,8 +78,9 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
             }
         }
         Some(Action::Rm { key, .. }) => {
-            let answer = client.delete(&format!("/auth/keys/{}", segment(key)))?.data;
-            output.changed(&answer, key, &format!("deleted {key}"))
+            let key = KEYS.complete(client, key)?;
+            let answer = client.delete(&format!("/auth/keys/{}", segment(&key)))?.data;
+            output.changed(&answer, &key, &format!("deleted {key}"))
         }
     }
 }
@@ -91,7 +93,7 @@ const fn list() -> List<'static> {
             Column::Text("NAME"),
             Column::Fixed("SCOPE"),
             Column::Text("SPACES"),
-            Column::Fixed("EXPIRES"),
+            Column::Fixed("EXPIRES (UTC)"),
         ],
         row: |key| {
             let spaces = key.get("spaces").and_then(Value::as_array).into_iter().flatten();

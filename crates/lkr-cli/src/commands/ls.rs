@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
             Column::Text("TITLE"),
             Column::Text("SOURCE"),
             Column::Text("SPACE"),
-            Column::Fixed("UPDATED"),
+            Column::Fixed("UPDATED (UTC)"),
         ],
         row: |item| {
             vec![

@@ -18,7 +18,7 @@ use crate::{
 /// The arguments of `lkr rm`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Delete these documents, named by their ids or sources.
+    /// Delete these documents, named by their ids, unique beginnings of their ids, or sources.
     #[arg(value_name = "DOCUMENT", required_unless_present = "condition", conflicts_with = "condition")]
     documents: Vec<String>,
     /// Delete the documents that match this filter expression and that the account may delete.

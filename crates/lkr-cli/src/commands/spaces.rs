@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     commands::{
-        Common, List,
+        Common, List, members,
         query::{QueryString, segment},
     },
     exit::Exit,
@@ -176,8 +176,10 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<Exit
             output.changed(&answer, &member, &format!("{plain} is a {role} of {name}"))?;
         }
         Action::Revoke { name, member: plain, .. } => {
-            let member = member_name(plain);
-            let answer = client.delete(&format!("{}/members/{}", path(name), segment(&member)))?.data;
+            let (member, listing) = (member_name(plain), format!("{}/members", path(name)));
+            let missing = format!("{plain} is no member of {name}; 'lkr spaces members {name}' lists them");
+            members::require(client, &listing, "member", &member, &missing)?;
+            let answer = client.delete(&format!("{listing}/{}", segment(&member)))?.data;
             output.changed(&answer, &member, &format!("{plain} is no longer a member of {name}"))?;
         }
     }

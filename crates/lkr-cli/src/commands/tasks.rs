@@ -6,17 +6,19 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::{
-    commands::{Common, List, query::QueryString},
-    exit::Exit,
+    commands::{Common, List, ids::TASKS, query::QueryString},
+    exit::{Exit, usage},
     http::Client,
     program::Program,
-    terminal::{Column, Output, Style, date, field, plural},
+    terminal::{Column, Output, Style, date, field, moment, plural},
     wait::wait_visibly,
 };
 
+/// The tasks that are listed unless a limit is given.
+const LISTED: usize = 50;
+
 /// The arguments of `lkr tasks`.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
@@ -34,9 +36,15 @@ struct ListArgs {
     /// List the tasks of this space.
     #[arg(long, short, value_name = "NAME")]
     space: Option<String>,
-    /// List this many tasks at most.
-    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 50)]
-    limit: usize,
+    /// List this many tasks at most. [default: 50]
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    limit: Option<usize>,
+}
+
+impl ListArgs {
+    const fn is_given(&self) -> bool {
+        self.status.is_some() || self.space.is_some() || self.limit.is_some()
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -55,7 +63,7 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 struct OneTask {
-    /// The id of the task.
+    /// The id of the task, or a unique beginning of it.
     #[arg(value_name = "TASK")]
     task: String,
 }
@@ -63,6 +71,9 @@ struct OneTask {
 /// Lists tasks, newest first, or does what is asked for.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let Common { target, output } = &args.common;
+    if args.action.is_some() && args.list.is_given() {
+        return Err(usage("--status, --space and --limit are for the list of tasks"));
+    }
     let connection = match &args.action {
         None | Some(Action::Show(_) | Action::Wait(_)) => target.connect(program)?,
         Some(_) => target.log_in(program)?,
@@ -79,7 +90,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
 fn act(action: &Action, client: &Client, output: &Output) -> Result<Exit> {
     let (Action::Show(one) | Action::Wait(one) | Action::Retry(one) | Action::Cancel(one) | Action::Rm(one)) =
         action;
-    let task = &one.task;
+    let task = &TASKS.complete(client, &one.task)?;
     let path = format!("/documents/tasks/{task}");
     match action {
         Action::Show(_) => print(output, &client.get(&path)?.data)?,
@@ -112,7 +123,7 @@ fn list(client: &Client, output: &Output, args: &ListArgs) -> Result<()> {
             Column::Fixed("KIND"),
             Column::Fixed("STATUS"),
             Column::Text("DETAIL"),
-            Column::Fixed("UPDATED"),
+            Column::Fixed("UPDATED (UTC)"),
         ],
         row: |task| {
             vec![
@@ -124,8 +135,9 @@ fn list(client: &Client, output: &Output, args: &ListArgs) -> Result<()> {
             ]
         },
     };
-    let count = list.print(client, output, "/documents/tasks", &query, Some(args.limit))?;
-    output.note(&if count == args.limit {
+    let limit = args.limit.unwrap_or(LISTED);
+    let count = list.print(client, output, "/documents/tasks", &query, Some(limit))?;
+    output.note(&if count == limit {
         format!("the newest {count} tasks; --limit shows more")
     } else {
         plural(count as u64, "task")
@@ -172,8 +184,8 @@ fn print(output: &Output, task: &Value) -> Result<()> {
                     output.line(&format!("{name:<10} {value}"))?;
                 }
             }
-            output.line(&format!("{:<10} {}", "created", date(task, "created_at")))?;
-            output.line(&format!("{:<10} {}", "updated", date(task, "updated_at")))?;
+            output.line(&format!("{:<10} {}", "created", moment(task, "created_at")))?;
+            output.line(&format!("{:<10} {}", "updated", moment(task, "updated_at")))?;
             for (name, value) in [("progress", progress(task)), ("detail", detail(task))] {
                 if !value.is_empty() {
                     output.line(&format!("{name:<10} {value}"))?;

@@ -133,7 +133,7 @@ const fn list() -> List<'static> {
             Column::Fixed("ACCOUNT"),
             Column::Fixed("ROLE"),
             Column::Text("STATUS"),
-            Column::Fixed("CREATED"),
+            Column::Fixed("CREATED (UTC)"),
         ],
         row: |user| {
             vec![field(user, "username"), field(user, "role"), status(user), date(user, "created_at")]

@@ -40,7 +40,8 @@ pub(super) fn plan(output: &Output, plan: &Plan) -> Result<Exit> {
     Ok(exit(&plan.issues))
 }
 
-fn line(output: &Output, sign: &str, path: &str, more: &str) -> Result<()> {
+/// Prints what is done, or would be done, about one path.
+pub(super) fn line(output: &Output, sign: &str, path: &str, more: &str) -> Result<()> {
     if output.is_for_people() {
         output.line(&clean(&format!("{sign:<8} {path}{more}")))
     } else {

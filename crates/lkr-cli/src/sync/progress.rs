@@ -1,10 +1,11 @@
 //! The progress of a synchronisation, for a person in a terminal.
 
-use std::{cell::RefCell, time::Instant};
+use std::{cell::RefCell, collections::HashSet, time::Instant};
 
 use indicatif::ProgressBar;
-use lkr_sync::{Event, Observer, TimeLeft};
+use lkr_sync::{Event, Observer, Plan, TimeLeft};
 
+use super::print;
 use crate::terminal::{Bar, Output, plural, size, spinner};
 
 /// Shows what happens: a spinner until it is known what is to be sent, then a bar with the time left.
@@ -12,6 +13,10 @@ use crate::terminal::{Bar, Output, plural, size, spinner};
 pub(super) struct Progress<'a> {
     output: &'a Output,
     shown: RefCell<Shown>,
+    /// Whether each path is printed as it is done.
+    lists_files: bool,
+    /// The paths whose documents are replaced.
+    replaced: RefCell<HashSet<String>>,
 }
 
 #[derive(Debug)]
@@ -32,8 +37,15 @@ struct Sending {
 }
 
 impl<'a> Progress<'a> {
-    pub(super) fn new(output: &'a Output) -> Self {
-        Self { output, shown: RefCell::new(Shown::Spinner(spinner(output, "comparing"))) }
+    pub(super) fn new(output: &'a Output, lists_files: bool) -> Self {
+        let shown = RefCell::new(Shown::Spinner(spinner(output, "comparing")));
+        Self { output, shown, lists_files, replaced: RefCell::default() }
+    }
+
+    /// Learns which files are new and which have changed.
+    pub(super) fn follow(&self, plan: &Plan) {
+        let replacements = plan.uploads.iter().filter(|upload| upload.replaces);
+        *self.replaced.borrow_mut() = replacements.map(|upload| upload.path.clone()).collect();
     }
 
     /// Removes what is shown.
@@ -42,6 +54,20 @@ impl<'a> Progress<'a> {
             Shown::Spinner(spinner) => spinner.finish_and_clear(),
             Shown::Sending(sending) => sending.bar.finish(),
             Shown::Nothing => {}
+        }
+    }
+
+    /// Prints what was done about a path, if that is wanted.
+    fn list(&self, sign: &str, path: &str, more: &str) {
+        if !self.lists_files {
+            return;
+        }
+        // An output that is closed does not stop the synchronisation.
+        let print = || drop(print::line(self.output, sign, path, more));
+        match &*self.shown.borrow() {
+            Shown::Spinner(spinner) => spinner.suspend(print),
+            Shown::Sending(sending) => sending.bar.suspend(print),
+            Shown::Nothing => print(),
         }
     }
 
@@ -87,7 +113,14 @@ impl Observer for Progress<'_> {
                 self.say(format!("{files}; reading {} that may have changed, {}", to_hash, size(bytes)));
             }
             Event::Round { files, bytes, .. } => self.begin_round(files as u64, bytes),
-            Event::Done { bytes, .. } | Event::Refused { bytes, .. } => self.end_file(bytes),
+            Event::Done { path, bytes } => {
+                let has_changed = self.replaced.borrow().contains(path);
+                self.list(if has_changed { "changed" } else { "new" }, path, "");
+                self.end_file(bytes);
+            }
+            Event::Moved { from, to } => self.list("moved", to, &format!("  from {from}")),
+            Event::Deleted { path } => self.list("deleted", path, ""),
+            Event::Refused { bytes, .. } => self.end_file(bytes),
             Event::Failed { bytes, .. } if bytes > 0 => self.end_file(bytes),
             _ => {}
         }
