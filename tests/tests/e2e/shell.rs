@@ -87,7 +87,7 @@ fn documents_are_added_found_and_deleted_in_a_folder_without_a_server() {
 fn login_keeps_a_private_key_and_logout_deletes_it() {
     let server = Server::start();
     let lkr = CommandLine::alone();
-    let login = lkr.run_with_input(&["login", &server.url()], &format!("{ADMIN_PASSWORD}\n"));
+    let login = lkr.run_with_input(&["--server", &server.url(), "login"], &format!("{ADMIN_PASSWORD}\n"));
     assert!(login.status.success(), "{}", printed(&login));
     let file = lkr.path("config/lkr/logins.toml");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
@@ -273,6 +273,11 @@ fn flags_before_the_command_are_those_behind_it() {
     );
 }
 
+/// The first digits of an id.
+fn beginning(id: &str, digits: usize) -> &str {
+    id.get(..digits).unwrap()
+}
+
 #[test]
 fn beginning_of_an_id_names_what_has_it() {
     let server = Server::start();
@@ -280,11 +285,11 @@ fn beginning_of_an_id_names_what_has_it() {
     with_notes(&lkr);
     let _ = lkr.print(&["add", "notes"]);
     let id = lkr.print(&["ls", "-q", "tides"]).trim().to_owned();
-    assert_eq!(lkr.print(&["get", &id[..31], "--text"]), TIDES);
+    assert_eq!(lkr.print(&["get", beginning(&id, 31), "--text"]), TIDES);
     let task = lkr.json(&["tasks"])[0]["task_id"].as_str().unwrap().to_owned();
-    assert_eq!(lkr.json(&["tasks", "show", &task[..31]])[0]["task_id"], task.as_str());
+    assert_eq!(lkr.json(&["tasks", "show", beginning(&task, 31)])[0]["task_id"], task.as_str());
     // Ids begin with their time, so those of one run begin alike.
-    let shared = lkr.run(&["tasks", "show", &task[..6]]);
+    let shared = lkr.run(&["tasks", "show", beginning(&task, 6)]);
     let shown = printed(&shared);
     assert!(shared.status.code() == Some(2) && shown.contains(&task), "{shown}");
     for arguments in
@@ -295,8 +300,8 @@ fn beginning_of_an_id_names_what_has_it() {
     }
     let _ = lkr.print(&["keys", "create", "short"]);
     let key = lkr.json(&["keys"])[0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(lkr.print(&["keys", "rm", &key[..31]]), format!("deleted {key}\n"));
-    assert_eq!(lkr.print(&["rm", "--yes", &id[..31]]), format!("deleted {id}\n"));
+    assert_eq!(lkr.print(&["keys", "rm", beginning(&key, 31)]), format!("deleted {key}\n"));
+    assert_eq!(lkr.print(&["rm", "--yes", beginning(&id, 31)]), format!("deleted {id}\n"));
 }
 
 #[test]

@@ -25,6 +25,9 @@ pub(crate) struct LoginArgs {
     /// The address of the server. [default: LKR_URL, else that of the last login, else http://127.0.0.1:8080]
     #[arg(value_name = "URL")]
     server: Option<String>,
+    /// The same as URL, as for other commands.
+    #[arg(long = "server", value_name = "URL", conflicts_with = "server")]
+    named: Option<String>,
     /// The account.
     #[arg(long, value_name = "NAME", default_value = FIRST_ADMIN)]
     user: String,
@@ -44,6 +47,9 @@ pub(crate) struct LogoutArgs {
     /// The address of the server. [default: that of the last login]
     #[arg(value_name = "URL")]
     server: Option<String>,
+    /// The same as URL, as for other commands.
+    #[arg(long = "server", value_name = "URL", conflicts_with = "server")]
+    named: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -51,7 +57,7 @@ pub(crate) struct LogoutArgs {
 /// Logs in, and keeps an API key of the account for this server.
 pub(crate) fn log_in(args: &LoginArgs) -> Result<ExitCode> {
     let output = args.output.output();
-    let server = match &args.server {
+    let server = match args.server.as_ref().or(args.named.as_ref()) {
         Some(server) => server_address(server)?,
         None => Login::default().address()?,
     };
@@ -80,7 +86,7 @@ pub(crate) fn log_in(args: &LoginArgs) -> Result<ExitCode> {
 pub(crate) fn log_out(args: &LogoutArgs) -> Result<ExitCode> {
     let output = args.output.output();
     let mut logins = SavedLogins::read()?;
-    let server = match &args.server {
+    let server = match args.server.as_ref().or(args.named.as_ref()) {
         Some(server) => server_address(server)?,
         None => logins.default.clone().ok_or_else(|| not_found("there is no login"))?,
     };

@@ -21,17 +21,19 @@ pub(crate) fn find(client: &Client, named: &str) -> Result<String> {
         return Ok(named.to_owned());
     }
     for source in [named.to_owned(), format!("file:{named}")] {
-        if let Some(id) = only(client, named, QueryString::default().with("source", source))? {
+        if let Some(id) = only(client, named, &QueryString::default().with("source", source))? {
             return Ok(id);
         }
     }
-    let by_id = json!({"field": "doc_id", "prefix": named}).to_string();
-    let query = is_prefix(named).then(|| QueryString::default().with("where", by_id));
-    let found = query.map_or(Ok(None), |query| only(client, named, query))?;
+    let mut found = None;
+    if is_prefix(named) {
+        let by_id = json!({"field": "doc_id", "prefix": named}).to_string();
+        found = only(client, named, &QueryString::default().with("where", by_id))?;
+    }
     found.ok_or_else(|| not_found(format!("no document has the id or source {named}")))
 }
 
 /// The id of the only document that a query lists; `None` if it lists none.
-fn only(client: &Client, named: &str, query: QueryString) -> Result<Option<String>> {
-    DOCUMENTS.only(named, DOCUMENTS.listed(client, &query, Some(LISTED + 1))?)
+fn only(client: &Client, named: &str, query: &QueryString) -> Result<Option<String>> {
+    DOCUMENTS.only(named, DOCUMENTS.listed(client, query, Some(LISTED + 1))?)
 }
