@@ -13,6 +13,10 @@ use crate::{
     retry::retried,
 };
 
+/// How much a number of a dense vector of length 1 may change in a store. A sum of a few thousand 32-bit squares, and so the
+/// length that a store computes, is off by less than that.
+const ROUNDING: f32 = 1e-5;
+
 /// Compares collections, points and aliases. Returns the number of points by collection, and their checksum.
 ///
 /// # Errors
@@ -59,7 +63,7 @@ async fn compare_collection(
             retried(options.retry_for, "read target points", || target.get(name, &ids, Include::All));
         for (point, copy) in page.points.iter().zip(copies.await?) {
             let missing = || different(format!("point {} of {name} is missing in the target", point.id));
-            compare_point(spec, point, &copy.ok_or_else(missing)?, sums)?;
+            compare_point(spec, point, copy.ok_or_else(missing)?, sums)?;
         }
         read += page.points.len() as u64;
         meter.add(page.points.len() as u64, 0);
@@ -80,16 +84,28 @@ async fn compare_collection(
     Ok(read)
 }
 
-fn compare_point(spec: &CollectionSpec, point: &Point, copy: &Point, sums: &mut Checksums) -> Result<()> {
-    let digests = [point, copy].map(digest);
+fn compare_point(spec: &CollectionSpec, point: &Point, mut copy: Point, sums: &mut Checksums) -> Result<()> {
+    if is_rounded(point.dense.as_deref(), copy.dense.as_deref()) {
+        copy.dense.clone_from(&point.dense);
+    }
+    let digests = [point, &copy].map(digest);
     if digests.first() != digests.last() {
-        let field = differing_field(point, copy);
+        let field = differing_field(point, &copy);
         return Err(different(format!("the {field} of point {} of {} differs", point.id, spec.collection)));
     }
     let [ours, theirs] = &digests;
     sums.source.add(ours);
     sums.target.add(theirs);
     Ok(())
+}
+
+/// Whether two dense vectors of length 1 differ at most by the rounding of a store that scales what it is given to length 1,
+/// as Qdrant does with a vector whose length it computes as another.
+fn is_rounded(a: Option<&[f32]>, b: Option<&[f32]>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= ROUNDING),
+        _ => false,
+    }
 }
 
 fn differing_field(a: &Point, b: &Point) -> &'static str {
@@ -174,7 +190,7 @@ fn names(specs: &[CollectionSpec]) -> String {
 #[cfg(test)]
 mod tests {
     use lkr_domain::{DocId, SparseVector};
-    use lkr_vectors::{PointOrigin, Tags};
+    use lkr_vectors::{Collection, DenseSpec, PointOrigin, Tags};
     use serde_json::json;
 
     use super::*;
@@ -222,5 +238,25 @@ mod tests {
         assert_ne!(digest(&changed), digest(&point()));
         assert_eq!(differing_field(&changed, &point()), "dense vector");
         assert_eq!(digest(&point()), digest(&point()));
+    }
+
+    #[test]
+    fn dense_vectors_may_differ_by_the_rounding_of_their_length() {
+        let spec = CollectionSpec {
+            collection: Collection::new("l1").unwrap(),
+            dense: Some(DenseSpec { model: "m".to_owned(), dims: 2 }),
+        };
+        let compare = |dense: Option<Vec<f32>>| {
+            let mut sums = Checksums::default();
+            compare_point(&spec, &point(), Point { dense, ..point() }, &mut sums)?;
+            sums.equal("points")
+        };
+        for same in [[0.6, 0.8], [0.6 * 0.999_999, 0.8 * 0.999_999]] {
+            compare(Some(same.to_vec())).unwrap();
+        }
+        for other in [Some(vec![0.6001, 0.7999]), Some(vec![0.8, 0.6]), Some(vec![0.6]), None] {
+            let error = compare(other).unwrap_err();
+            assert!(error.to_string().contains("dense vector"), "{error}");
+        }
     }
 }
