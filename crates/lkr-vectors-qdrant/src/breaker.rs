@@ -63,10 +63,12 @@ impl Breaker {
 }
 
 impl Permit<'_> {
-    /// Records how the call ended. Any answer of the server counts as success.
+    /// Records how the call ended. Any answer of the server counts as success. A lost connection counts as neither: all
+    /// calls that shared it fail at once, and the server may be there for a new one.
     pub(crate) fn record(self, failure: Option<&Failure>) {
         let mut state = self.breaker.state();
         match failure.filter(|failure| failure.is_disconnected()) {
+            Some(failure) if failure.delivery == Delivery::Lost => {}
             Some(failure) => {
                 state.failures = state.failures.saturating_add(1);
                 state.reason.clone_from(&failure.message);
@@ -136,6 +138,20 @@ mod tests {
         let probe = breaker.acquire().unwrap();
         probe.record(None);
         breaker.acquire().unwrap();
+        breaker.acquire().unwrap();
+    }
+    #[tokio::test(start_paused = true)]
+    async fn lost_connections_neither_open_the_breaker_nor_close_it() {
+        let breaker = Breaker::new(2, INTERVAL);
+        let lost = Failure::unavailable(Delivery::Lost, "connection closed");
+        let call = |failure: &Failure| breaker.acquire().unwrap().record(Some(failure));
+        (0..10).for_each(|_| call(&lost));
+        call(&away());
+        call(&lost);
+        call(&away());
+        assert!(breaker.acquire().is_err(), "a lost connection must not count as an answer");
+        advance(INTERVAL).await;
+        call(&lost);
         breaker.acquire().unwrap();
     }
 }

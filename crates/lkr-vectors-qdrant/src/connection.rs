@@ -7,6 +7,7 @@ use qdrant_client::qdrant::{
     HealthCheckRequest, collections_client::CollectionsClient, points_client::PointsClient,
     qdrant_client::QdrantClient,
 };
+use tokio::time::sleep;
 use tonic::{
     Request, Response, Status,
     metadata::{Ascii, MetadataValue},
@@ -26,6 +27,9 @@ const API_KEY: &str = "api-key";
 
 /// How often an idle connection is checked, and how long the answer may take.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
+
+/// How long a read whose connection was lost waits before each further attempt.
+const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(20), Duration::from_millis(100)];
 
 /// The longest time that a check of health takes.
 const HEALTH_TIMEOUT: Duration = Duration::from_millis(900);
@@ -90,16 +94,21 @@ impl Connection {
         self.ask(self.read_timeout, ask).await
     }
 
-    /// A call that changes nothing. If the connection is lost, it is repeated once on a new one: that a server was
-    /// started again is often noticed by the first call only.
+    /// A call that changes nothing. If the connection is lost, it is repeated on a new one: that a server was started
+    /// again is often noticed by the first call only, and the next may still be given to the lost connection.
     async fn ask<T, F>(&self, limit: Duration, ask: impl Fn() -> F) -> InternalResult<T>
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
-        match self.attempt(limit, ask()).await {
-            Err(failure) if failure.delivery == Delivery::Lost => self.attempt(limit, ask()).await,
-            result => result,
+        let mut result = self.attempt(limit, ask()).await;
+        for pause in PAUSES {
+            match result {
+                Err(failure) if failure.delivery == Delivery::Lost => sleep(pause).await,
+                result => return result,
+            }
+            result = self.attempt(limit, ask()).await;
         }
+        result
     }
 
     /// One call.

@@ -75,6 +75,30 @@ async fn write_is_sent_again_after_a_cut_on_a_real_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_in_flight_at_a_cut_are_answered() {
+    const READS: usize = 20;
+    let server = Loopback::start().await;
+    let proxy = Proxy::start(&server.url()).await;
+    let store = QdrantVectors::open(options(&proxy.url())).await.unwrap();
+    let name = create(&store).await;
+    store.upsert(&name, points(0..10)).await.unwrap();
+    for _ in 0..3 {
+        proxy.hold_answers();
+        let reading: Vec<_> = (0..READS)
+            .map(|_| {
+                let store = store.clone();
+                tokio::spawn(async move { count(&store).await })
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        proxy.cut().await;
+        for read in reading {
+            assert_eq!(read.await.unwrap(), 10);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn write_whose_outcome_stays_unknown_is_unavailable_after_the_time_for_it() {
     let server = Loopback::start().await;
     let proxy = Proxy::start(&server.url()).await;
