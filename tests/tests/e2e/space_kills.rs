@@ -167,7 +167,7 @@ fn kill_until_ended(server: &Server, task_id: &str, seed: &mut Seed) -> (Value, 
     let mut kills = 0;
     let has_ended = |task: &Value| matches!(task["status"].as_str(), Some("done" | "failed"));
     let path = format!("/api/v1/documents/tasks/{task_id}");
-    while kills < MAX_KILLS {
+    'kills: while kills < MAX_KILLS {
         let point = FAIL_POINTS[seed.below(2) as usize];
         let is_ready = server.restart_with_fail_point(&format!("{point}:{}", 5 + seed.below(25)));
         let started = Instant::now();
@@ -176,11 +176,12 @@ fn kill_until_ended(server: &Server, task_id: &str, seed: &mut Seed) -> (Value, 
             if let Ok(task) = task
                 && has_ended(task.data())
             {
-                return (task.data().clone(), kills);
+                break 'kills;
             }
         }
         kills += 1;
     }
+    // The last fail point would end the server later, while it collects garbage.
     server.restart();
     (server.wait_for_task(task_id), kills)
 }
