@@ -26,7 +26,7 @@ test("sign in, search, explain, open and go back without a mouse", async (t) => 
   assert.ok(await page.evaluate(() => document.activeElement?.closest("dialog") !== null), "the focus is in the drawer");
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
-  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Why this?");
+  await page.waitForFunction(() => document.activeElement?.textContent === "Why this?");
 
   await page.keyboard.press("Shift+Tab");
   await tabTo(page, "Knots", "Shift+Tab");
