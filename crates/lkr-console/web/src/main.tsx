@@ -3,5 +3,11 @@ import { App } from "./app";
 import { resume } from "./session";
 
 const root = document.getElementById("app");
-if (root) render(<App />, root);
-void resume();
+
+/** Takes the place of the frame that the page shows while its scripts are loaded. */
+function start(): void {
+  root?.replaceChildren();
+  if (root) render(<App />, root);
+}
+
+void resume().finally(start);

@@ -1,5 +1,5 @@
 // Who is signed in.
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { ApiError, Code, get, listenToErrors, post, setCsrfToken } from "./api/client";
 import type { User } from "./api/types";
 import { options } from "./options";
@@ -75,7 +75,19 @@ export async function check(): Promise<void> {
   if (session.peek().state === "user") await get("/api/v1/auth/me").catch(() => {});
 }
 
+/** The account that was signed in last since the page was loaded. */
+let lastUser: string | undefined;
+
+effect(() => {
+  lastUser = user.value?.username ?? lastUser;
+});
+
 function enter(login: Login): void {
+  // Another account finds nothing of what the page holds for the last one, such as its uploads.
+  if (lastUser !== undefined && lastUser !== login.user.username) {
+    location.reload();
+    return;
+  }
   setCsrfToken(login.csrf_token ?? null);
   session.value = { state: "user", user: login.user };
 }

@@ -1,7 +1,7 @@
 // Files that the server refuses, and what becomes of their rows.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ADMIN, BASE, WIDTHS, checkAccessibility, checkWidth, settled, shoot, signIn, visit } from "./browser.mjs";
+import { ADMIN, BASE, WIDTHS, api, checkAccessibility, checkWidth, once, settled, shoot, signIn, visit } from "./browser.mjs";
 import { pdf } from "./pdf.mjs";
 
 const BROKEN = { name: "broken.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\nnothing follows") };
@@ -64,6 +64,29 @@ test("nothing of refused files stays after signing out", async (t) => {
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("link", { name: "Sign in", exact: true }).waitFor();
   assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+});
+
+test("the next account finds nothing of files that were sent before its login", async (t) => {
+  const clerk = { username: "clerk", password: "a password of clerk" };
+  await once("POST", "/users", { ...clerk, must_change_password: false });
+  await api("PUT", "/spaces/default/members/user:clerk", { role: "writer" });
+  const page = await visit(t, { statuses: [400, 401] });
+  await signIn(page, clerk);
+  await page.getByRole("link", { name: "Add", exact: true }).first().click();
+  const rows = page.locator(".queue li");
+  await choose(page, [BROKEN]);
+  await rows.getByText("Failed").waitFor();
+  await api("PATCH", "/users/clerk", { disabled: true });
+  await page.getByRole("link", { name: "API keys" }).click();
+
+  await page.getByLabel("Username", { exact: true }).fill(ADMIN.username);
+  await page.getByLabel("Password", { exact: true }).fill(ADMIN.password);
+  await page.keyboard.press("Enter");
+  await page.locator(".who").filter({ hasText: ADMIN.username }).waitFor();
+  await page.getByRole("link", { name: "Add", exact: true }).first().click();
+  await page.locator(".drop").waitFor();
+  assert.equal(await rows.count(), 0);
+  await api("PATCH", "/users/clerk", { disabled: false });
 });
 
 async function choose(page, files) {
