@@ -33,6 +33,9 @@ fn run_in_browser(file: &str, server: &Server, prepare: impl FnOnce(&mut Command
         String::from_utf8_lossy(&output.stderr),
         server.log()
     );
+    // What a test measured.
+    let printed = String::from_utf8_lossy(&output.stdout);
+    printed.lines().filter(|line| line.contains(" median ")).for_each(|line| eprintln!("{line}"));
 }
 
 /// The variable with the path of PDFium, which shows pages.

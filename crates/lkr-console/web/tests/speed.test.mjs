@@ -7,7 +7,7 @@ const SLOWDOWN = 4;
 const DOCUMENTS = 10_000;
 const FIRST_PAINT_MS = 1000;
 const INTERACTION_MS = 100;
-const RUNS = 5;
+const RUNS = 9;
 
 before(async () => {
   const stats = await api("GET", "/knowledge/stats");
@@ -23,15 +23,17 @@ before(async () => {
 }, { timeout: 1_200_000 });
 
 test("first contentful paint", async (t) => {
-  const times = [];
+  const [times, whole] = [[], []];
   for (let run = 0; run < RUNS; run++) {
     const page = await visit(t);
     await slow(page);
     await page.goto(BASE);
     await page.getByLabel("Search the documents").waitFor();
     times.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN));
+    whole.push(await page.evaluate(() => performance.now()));
   }
   report(t, "first contentful paint", times);
+  report(t, "search box, as a script that looks for it sees it", whole);
   assert.ok(median(times) < FIRST_PAINT_MS, `${times}`);
 });
 
