@@ -11,7 +11,7 @@ use lkr::{
     OtherStores, SharedState,
     ports::{
         ObjectStore, StateStore, TaskQueue, VectorStore,
-        state::{MergePolicy, ScanOrder},
+        state::{MergePolicy, RememberedClaims, ScanOrder},
     },
 };
 use lkr_auth::AuthMergePolicy;
@@ -30,6 +30,9 @@ use crate::{
 
 /// The file in the data folder with the name of the Redis installation.
 const INSTALLATION: &str = "redis-installation";
+
+/// The folder in the data folder that names the tasks that the process is working on.
+const CLAIMS: &str = "claims";
 
 /// The time between two tries to reach a store at the start.
 const START_RETRY: Duration = Duration::from_secs(1);
@@ -105,7 +108,12 @@ async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<d
     let records = FallbackState::open(Arc::new(store.state()), policies, options)
         .await
         .context("cannot open the journal of changes made while Redis is away")?;
-    Ok(Some((Arc::new(records), Arc::new(store.queue()))))
+    // The journal is locked, so no other process works with this folder.
+    let claims = config.data_dir.join(CLAIMS);
+    let queue = RememberedClaims::open(Arc::new(store.queue()), claims.clone())
+        .await
+        .with_context(|| format!("cannot use {}", claims.display()))?;
+    Ok(Some((Arc::new(records), Arc::new(queue))))
 }
 
 /// The folder with the changes made while Redis was away.

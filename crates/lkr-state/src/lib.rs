@@ -11,6 +11,7 @@ mod memory;
 mod merge_policy;
 mod peers;
 mod queue;
+mod remembered_claims;
 mod retry_on_conflict;
 mod store;
 mod traced;
@@ -24,6 +25,7 @@ pub use memory::{MemoryQueue, MemoryState};
 pub use merge_policy::{MergePolicy, Merged, OfflineChange};
 pub use peers::{PeerOptions, Peers};
 pub use queue::{Claim, Lane, TaskQueue, Work};
+pub use remembered_claims::RememberedClaims;
 pub use retry_on_conflict::{
     ConflictError, ContentionObserver, MAX_ATTEMPTS, ObservedState, contention_reason, retry_on_conflict,
 };

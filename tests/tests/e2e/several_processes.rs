@@ -73,6 +73,27 @@ fn servers_of_each_role_work_as_one_service() {
     }
 }
 
+/// A process that is killed amid a task and started again with its data folder goes on at once, although the lease of a minute
+/// has not ended.
+#[test]
+fn process_that_is_started_again_goes_on_with_its_tasks() {
+    let Some(stores) = SharedStores::start() else { return };
+    let server = stores.server(Role::All);
+    let claims = server.data_dir().join("claims");
+    let held = || std::fs::read_dir(&claims).unwrap().count();
+    let sections = (0..3_000).map(|n| format!("## Rock {n}\n\nThe rock number{n} was found in the quarry.\n\n"));
+    let task = server.submit(&json!({"title": "Rocks", "text": sections.collect::<String>()}));
+    let task_id = task["task_id"].as_str().unwrap().to_owned();
+    eventually("the task is claimed", || held() == 1);
+    server.kill();
+    assert_eq!(held(), 1, "it was killed amid the task");
+    let begun = Instant::now();
+    server.restart();
+    assert_eq!(server.wait_for_task(&task_id)["status"], "done");
+    assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    eventually("what ended is forgotten", || held() == 0);
+}
+
 /// Documents are submitted to a server, while processes that ingest are killed. Afterwards each document exists exactly once and
 /// is found. Tasks of a killed process wait until their leases end, a minute.
 #[test]
