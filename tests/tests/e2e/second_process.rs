@@ -84,17 +84,6 @@ fn unusable_model_is_named_in_the_error() {
 }
 
 #[test]
-fn missing_model_folder_is_named_in_the_error() {
-    let server = Server::start();
-    server.stop();
-    let missing = server.folder().join("no-such-model");
-    for key in ["LKR_MODEL_DIR", "LKR_RERANK_MODEL_DIR"] {
-        let line = failed_start(server.command().env(key, &missing));
-        assert!(line.contains("no-such-model"), "{key}: {line}");
-    }
-}
-
-#[test]
 fn unknown_variable_logs_a_warning() {
     let mut server = Server::start();
     server.set("LKR_NO_SUCH_THING", "1");

@@ -258,11 +258,8 @@ impl Config {
         if let Some(library) = self.pdfium_library.as_ref().filter(|library| !library.is_file()) {
             return Err(format!("pdfium_library: there is no file {}", library.display()));
         }
-        let models = [("model_dir", &self.model_dir), ("rerank_model_dir", &self.rerank_model_dir)];
-        for (key, folder) in models {
-            if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
-                return Err(format!("{key}: there is no folder {}", folder.display()));
-            }
+        if let Some(folder) = self.rerank_model_dir.as_ref().filter(|folder| !folder.is_dir()) {
+            return Err(format!("rerank_model_dir: there is no folder {}", folder.display()));
         }
         let authorities = [("redis_ca_file", &self.redis_ca_file), ("s3_ca_file", &self.s3_ca_file)];
         for (key, file) in authorities {
