@@ -14,7 +14,7 @@ const DOCUMENTS: usize = 8;
 /// The pause between two looks at a task.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A temporary space that only admins read, and an account that is no member of it.
+/// A temporary space that only admins read, and an account that is not a member of it.
 pub(super) struct Fixture {
     name: String,
     /// The access token of the account.
