@@ -214,6 +214,9 @@ fn warnings(request: &SearchRequest, query: EncodedQuery, retrieved: &Retrieved)
     if retrieved.legs.all.iter().all(|leg| !leg.queried) {
         warnings.push(warning::NO_WORDS.to_owned());
     }
+    if retrieved.lacks_quoted && !retrieved.ranked.candidates.is_empty() {
+        warnings.push(warning::NO_QUOTED.to_owned());
+    }
     match retrieved.rerank {
         RerankOutcome::Failed | RerankOutcome::TimedOut => warnings.push(warning::RERANK_FAILED.to_owned()),
         RerankOutcome::Off if request.rerank == Some(true) => warnings.push(warning::NO_RERANKER.to_owned()),

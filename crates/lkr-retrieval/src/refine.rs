@@ -42,6 +42,8 @@ pub(crate) struct Examined {
     pub(crate) chunks: HashMap<PointId, Chunk>,
     /// The share of the upper layers' evidence that counts.
     pub(crate) parent_share: f64,
+    /// Whether the query has quoted phrases, and no candidate contains all of them.
+    pub(crate) lacks_quoted: bool,
 }
 
 impl Refinement {
@@ -68,10 +70,11 @@ impl Refinement {
             Some(_) => headings::apply(candidates, |id| examined.get(&id)?.heading),
             None => 1.0,
         };
-        mark_exact(candidates, &examined);
+        let contains_quoted = mark_exact(candidates, &examined);
         candidate::sort(candidates);
         let chunks = examined.into_iter().map(|(id, examined)| (id, examined.chunk)).collect();
-        Ok(Examined { chunks, parent_share })
+        let lacks_quoted = self.literals.has_quoted() && !contains_quoted;
+        Ok(Examined { chunks, parent_share, lacks_quoted })
     }
 
     /// Reranks the best candidates, and sorts all into their final order.
@@ -141,8 +144,8 @@ fn literal_matches(literals: &Literals, title: &str, chunk: &Chunk) -> LiteralMa
 }
 
 /// Marks the candidates that contain the query's quoted phrases. If none does, marks those that contain the whole query
-/// or its identifiers, unless too many do.
-fn mark_exact(candidates: &mut [Candidate], examined: &HashMap<PointId, ExaminedChunk>) {
+/// or its identifiers, unless too many do. Returns whether one contains the quoted phrases.
+fn mark_exact(candidates: &mut [Candidate], examined: &HashMap<PointId, ExaminedChunk>) -> bool {
     let count = |contains: fn(&LiteralMatches) -> bool| {
         examined.values().filter(|chunk| contains(&chunk.literals)).count()
     };
@@ -155,6 +158,7 @@ fn mark_exact(candidates: &mut [Candidate], examined: &HashMap<PointId, Examined
         let unquoted = (whole_query && literals.whole_query) || (identifiers && literals.identifiers);
         candidate.exact = if quoted { literals.quoted } else { unquoted };
     }
+    quoted
 }
 
 /// The text of a candidate for the reranker: title, headings and text, as indexed.

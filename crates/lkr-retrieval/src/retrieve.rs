@@ -40,6 +40,8 @@ pub(crate) struct Retrieved {
     pub(crate) documents: Documents,
     /// The contents of the page.
     pub(crate) contents: PageContents,
+    /// Whether the query has quoted phrases, and none of the best chunks contains all of them.
+    pub(crate) lacks_quoted: bool,
     /// How reranking ended.
     pub(crate) rerank: RerankOutcome,
     /// Whether it is a complete view of one state of the knowledge base.
@@ -221,12 +223,13 @@ impl Round<'_> {
             Reranking::Off | Reranking::Unavailable => reranking.await,
             Reranking::Model(..) => times.measure(SearchStage::Rerank, reranking).await,
         };
-        let Examined { chunks, parent_share } = examined;
+        let Examined { chunks, parent_share, lacks_quoted } = examined;
         ranked.scale_parents(parent_share);
         ranked.candidates = page(&candidates, request.group_by, request.top_k);
         let contents = times.measure(SearchStage::Read, read_page(vectors, &ranked, chunks)).await?;
         let consistent = candidates.len() == shortlisted && contents.is_complete();
-        Ok(Retrieved { legs, ranked, documents: liveness.documents, contents, rerank, consistent })
+        let documents = liveness.documents;
+        Ok(Retrieved { legs, ranked, documents, contents, lacks_quoted, rerank, consistent })
     }
 
     /// The result of a store call; `None` if collections were switched after their aliases were resolved and another

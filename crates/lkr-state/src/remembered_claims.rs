@@ -33,7 +33,9 @@ impl RememberedClaims {
             match remembered.retry(&claim, Duration::ZERO).await {
                 Ok(()) => returned += 1,
                 Err(error) if error.kind() == ErrorKind::LeaseLost => {}
-                Err(error) => tracing::warn!(task = %claim.task, %error, "a task waits for the end of its lease"),
+                Err(error) => {
+                    tracing::warn!(task = %claim.task, %error, "a task waits for the end of its lease")
+                }
             }
         }
         if returned > 0 {
@@ -167,7 +169,8 @@ mod tests {
 
     #[tokio::test]
     async fn tasks_of_a_killed_process_are_claimed_at_once_by_the_next_with_its_folder() {
-        let (queue, folder) = (Arc::new(MemoryQueue::default()) as Arc<dyn TaskQueue>, TempDir::new().unwrap());
+        let (queue, folder) =
+            (Arc::new(MemoryQueue::default()) as Arc<dyn TaskQueue>, TempDir::new().unwrap());
         let killed = open(&queue, &folder).await;
         let tasks = [TaskId::new(), TaskId::new(), TaskId::new()];
         for task in tasks {
@@ -188,7 +191,8 @@ mod tests {
 
     #[tokio::test]
     async fn claims_that_others_took_over_are_forgotten_and_left_to_them() {
-        let (queue, folder) = (Arc::new(MemoryQueue::default()) as Arc<dyn TaskQueue>, TempDir::new().unwrap());
+        let (queue, folder) =
+            (Arc::new(MemoryQueue::default()) as Arc<dyn TaskQueue>, TempDir::new().unwrap());
         let killed = open(&queue, &folder).await;
         let task = TaskId::new();
         killed.push(task, Duration::ZERO).await.unwrap();
@@ -204,7 +208,8 @@ mod tests {
 
     #[tokio::test]
     async fn other_files_in_the_folder_are_left_alone() {
-        let (queue, folder) = (Arc::new(MemoryQueue::default()) as Arc<dyn TaskQueue>, TempDir::new().unwrap());
+        let (queue, folder) =
+            (Arc::new(MemoryQueue::default()) as Arc<dyn TaskQueue>, TempDir::new().unwrap());
         fs::create_dir(folder.path().join("claims")).unwrap();
         for name in ["notes.txt", "a.b", "lock"] {
             fs::write(folder.path().join("claims").join(name), "x").unwrap();

@@ -74,6 +74,12 @@ impl Literals {
         self.quoted.is_empty() && self.identifiers.is_empty() && self.whole_query.is_none()
     }
 
+    /// Whether the query has phrases in quotation marks.
+    #[must_use]
+    pub fn has_quoted(&self) -> bool {
+        !self.quoted.is_empty()
+    }
+
     /// The literals that `texts` contain together. A phrase must be within one of them.
     #[must_use]
     pub fn matches_in(&self, texts: &[&str]) -> LiteralMatches {

@@ -81,7 +81,8 @@ fn process_that_is_started_again_goes_on_with_its_tasks() {
     let server = stores.server(Role::All);
     let claims = server.data_dir().join("claims");
     let held = || std::fs::read_dir(&claims).unwrap().count();
-    let sections = (0..3_000).map(|n| format!("## Rock {n}\n\nThe rock number{n} was found in the quarry.\n\n"));
+    let sections =
+        (0..3_000).map(|n| format!("## Rock {n}\n\nThe rock number{n} was found in the quarry.\n\n"));
     let task = server.submit(&json!({"title": "Rocks", "text": sections.collect::<String>()}));
     let task_id = task["task_id"].as_str().unwrap().to_owned();
     eventually("the task is claimed", || held() == 1);

@@ -177,7 +177,8 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<Exit
         }
         Action::Revoke { name, member: plain, .. } => {
             let (member, listing) = (member_name(plain), format!("{}/members", path(name)));
-            let missing = format!("{plain} is not a member of {name}; 'lkr spaces members {name}' lists them");
+            let missing =
+                format!("{plain} is not a member of {name}; 'lkr spaces members {name}' lists them");
             members::require(client, &listing, "member", &member, &missing)?;
             let answer = client.delete(&format!("{listing}/{}", segment(&member)))?.data;
             output.changed(&answer, &member, &format!("{plain} is no longer a member of {name}"))?;

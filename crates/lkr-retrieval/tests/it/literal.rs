@@ -68,6 +68,21 @@ async fn identifier_in_a_query_ranks_its_exact_match_first() {
 }
 
 #[tokio::test]
+async fn phrase_that_no_passage_contains_is_told() {
+    let base = base(&CODES).await;
+    let told = async |query: &str| {
+        let response = respond(&base.searcher(), &request(query)).await;
+        let told = response.warnings.iter().any(|warning| warning.contains("quotation marks"));
+        (response.results.len(), told)
+    };
+    assert_eq!(told("\"disk that is full\"").await, (5, false));
+    assert_eq!(told("\"disk that was full\"").await, (5, true));
+    assert_eq!(told("\"disk that was full\" ERR-4711").await, (5, true), "an identifier is no phrase");
+    assert_eq!(told("disk that was full").await, (5, false));
+    assert_eq!(told("\"zeppelin hangar\"").await, (5, true));
+}
+
+#[tokio::test]
 async fn versions_and_file_names_are_found_by_the_whole_and_by_parts() {
     let base = base(&[
         ("a", "Since v1.2.3 the flag is gone."),
