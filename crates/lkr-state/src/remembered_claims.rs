@@ -34,7 +34,7 @@ impl RememberedClaims {
                 Ok(()) => returned += 1,
                 Err(error) if error.kind() == ErrorKind::LeaseLost => {}
                 Err(error) => {
-                    tracing::warn!(task = %claim.task, %error, "a task waits for the end of its lease")
+                    tracing::warn!(task = %claim.task, %error, "a task waits for the end of its lease");
                 }
             }
         }
