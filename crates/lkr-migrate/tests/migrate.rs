@@ -201,7 +201,8 @@ async fn each_difference_is_named() {
 
     let (chunks, changed) = (name("chunks.0123456789ab"), point(3));
     let mut dense = changed.dense.clone().unwrap();
-    dense[0] = f32::from_bits(dense[0].to_bits() ^ 1);
+    // More than a store rounds.
+    dense[0] += 1e-4;
     let changed = lkr_vectors::Point { dense: Some(dense), ..changed };
     vectors.upsert(&chunks, vec![changed.clone()]).await.unwrap();
     named(&format!("the dense vector of point {} of chunks.0123456789ab differs", changed.id)).await;
