@@ -8,7 +8,7 @@ use crate::{cargo, executable, run as run_command, tools, with_model};
 const USAGE: &str = "usage: cargo xtask several documents | migration | ratios | suite";
 
 /// End-to-end tests that are about the stores in the data folder or files in it, open them, or need no stores.
-const OF_THE_DATA_FOLDER: [&str; 18] = [
+const OF_THE_DATA_FOLDER: [&str; 20] = [
     "administration::reset_admin_lets",
     "administration::secret_key_file",
     "backup::",
@@ -20,6 +20,8 @@ const OF_THE_DATA_FOLDER: [&str; 18] = [
     "files::original_is_stored",
     "files::upload_is_ingested_although",
     "full_disk::",
+    "kill9::kills_with_damaged",
+    "language_models::lesson_03_model_replies",
     "lesson_08",
     "lesson_12_kills",
     "lesson_14_damaged",
@@ -29,9 +31,9 @@ const OF_THE_DATA_FOLDER: [&str; 18] = [
     "upgrade",
 ];
 
-/// End-to-end tests of kills that wait for tasks. On shared stores, those of a killed process wait a minute for their leases, and
-/// what it stored for nothing is swept after an hour.
-const OF_KILLS: [&str; 4] = ["kill9::", "lesson_02", "lesson_03_model_replies", "lesson_05_delete_leaves"];
+/// End-to-end tests that look, right after kills, for what nothing refers to and for tags that are not set yet. On shared stores a
+/// killed process counts as running for a minute, and what it stored for nothing is swept after an hour.
+const OF_KILLS: [&str; 3] = ["kill9::kills_at", "kill9::kills_during", "lesson_05_delete_leaves"];
 
 /// Runs a part:
 ///
