@@ -227,3 +227,46 @@ async fn remembered_installation(file: &Path) -> Option<Uuid> {
 async fn read(file: &Path) -> Result<Vec<u8>> {
     tokio::fs::read(file).await.with_context(|| format!("cannot read {}", file.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn start_waits_for_a_store_that_is_away() {
+        let (tries, begun) = (Cell::new(0), Instant::now());
+        let open = async || {
+            tries.set(tries.get() + 1);
+            if tries.get() < 4 { Err("connection refused") } else { Ok(tries.get()) }
+        };
+        assert_eq!(until_available("Redis", open, |error| error.contains("refused")).await, Ok(4));
+        assert_eq!(begun.elapsed(), 3 * START_RETRY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn start_fails_at_once_if_waiting_does_not_help() {
+        let begun = Instant::now();
+        let open = async || Err::<(), _>("wrong password");
+        assert_eq!(
+            until_available("Redis", open, |error| error.contains("refused")).await,
+            Err("wrong password")
+        );
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn installation_is_remembered_unless_its_file_is_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(INSTALLATION);
+        assert_eq!(remembered_installation(&file).await, None);
+        let id = Uuid::from_u128(7);
+        std::fs::write(&file, format!("{id}\n")).unwrap();
+        assert_eq!(remembered_installation(&file).await, Some(id));
+        std::fs::write(&file, "half").unwrap();
+        assert_eq!(remembered_installation(&file).await, None);
+    }
+}
