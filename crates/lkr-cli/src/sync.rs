@@ -126,7 +126,6 @@ fn once(sync: &mut FolderSync, remote: &HttpRemote, args: &Args, output: &Output
         return print::plan(output, &plan);
     }
     let delete = args.delete || (!plan.deletes.is_empty() && may_delete(&progress, &plan)?);
-    progress.follow(&plan);
     let report = apply(sync, plan, remote, delete, &progress)?;
     progress.finish();
     print::report(output, &report, started.elapsed())
@@ -180,7 +179,6 @@ fn run_watched(
     let progress = Progress::new(output, args.verbose);
     let started = Instant::now();
     let report = sync.plan(remote, &progress).and_then(|plan| {
-        progress.follow(&plan);
         let options = ApplyOptions { delete: args.delete, ..ApplyOptions::default() };
         sync.apply(plan, remote, options, &progress)
     });

@@ -178,10 +178,11 @@ impl<'a> Run<'a> {
         match outcome {
             Outcome::Sent => self.observer.event(&Event::Sent { path, bytes }),
             Outcome::Done => {
-                let count = if upload.replaces { &mut self.report.changed } else { &mut self.report.new };
+                let replaces = upload.replaces;
+                let count = if replaces { &mut self.report.changed } else { &mut self.report.new };
                 *count += 1;
                 self.sync.state().set_refused(path, None);
-                self.succeeded(&Event::Done { path, bytes });
+                self.succeeded(&Event::Done { path, bytes, replaces });
             }
             Outcome::Refused(reason) => {
                 self.sync.state().set_refused(path, Some(&reason));

@@ -68,6 +68,8 @@ pub enum Event<'a> {
         path: &'a str,
         /// Its size.
         bytes: u64,
+        /// Whether the document had an earlier text.
+        replaces: bool,
     },
     /// The service refused a file.
     Refused {

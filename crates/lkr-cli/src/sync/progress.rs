@@ -1,9 +1,9 @@
 //! The progress of a synchronisation, for a person in a terminal.
 
-use std::{cell::RefCell, collections::HashSet, time::Instant};
+use std::{cell::RefCell, time::Instant};
 
 use indicatif::ProgressBar;
-use lkr_sync::{Event, Observer, Plan, TimeLeft};
+use lkr_sync::{Event, Observer, TimeLeft};
 
 use super::print;
 use crate::terminal::{Bar, Output, plural, size, spinner};
@@ -15,8 +15,6 @@ pub(super) struct Progress<'a> {
     shown: RefCell<Shown>,
     /// Whether each path is printed as it is done.
     lists_files: bool,
-    /// The paths whose documents are replaced.
-    replaced: RefCell<HashSet<String>>,
 }
 
 #[derive(Debug)]
@@ -39,13 +37,7 @@ struct Sending {
 impl<'a> Progress<'a> {
     pub(super) fn new(output: &'a Output, lists_files: bool) -> Self {
         let shown = RefCell::new(Shown::Spinner(spinner(output, "comparing")));
-        Self { output, shown, lists_files, replaced: RefCell::default() }
-    }
-
-    /// Learns which files are new and which have changed.
-    pub(super) fn follow(&self, plan: &Plan) {
-        let replacements = plan.uploads.iter().filter(|upload| upload.replaces);
-        *self.replaced.borrow_mut() = replacements.map(|upload| upload.path.clone()).collect();
+        Self { output, shown, lists_files }
     }
 
     /// Removes what is shown.
@@ -113,9 +105,8 @@ impl Observer for Progress<'_> {
                 self.say(format!("{files}; reading {} that may have changed, {}", to_hash, size(bytes)));
             }
             Event::Round { files, bytes, .. } => self.begin_round(files as u64, bytes),
-            Event::Done { path, bytes } => {
-                let has_changed = self.replaced.borrow().contains(path);
-                self.list(if has_changed { "changed" } else { "new" }, path, "");
+            Event::Done { path, bytes, replaces } => {
+                self.list(if replaces { "changed" } else { "new" }, path, "");
                 self.end_file(bytes);
             }
             Event::Moved { from, to } => self.list("moved", to, &format!("  from {from}")),

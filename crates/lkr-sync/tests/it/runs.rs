@@ -313,7 +313,7 @@ fn observer_sees_every_file_and_can_stop_the_run() {
         "Round { round: 1, files: 3, bytes: 11, moves: 0, deletes: 0 }",
         "Sent { path: \"b.txt\", bytes: 3 }",
         "Refused { path: \"b.txt\", bytes: 3, reason: \"cannot be read\" }",
-        "Done { path: \"c.txt\", bytes: 5 }",
+        "Done { path: \"c.txt\", bytes: 5, replaces: false }",
     ] {
         assert!(lines.contains(&line.to_owned()), "{line} is not in {lines:?}");
     }
