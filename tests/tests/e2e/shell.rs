@@ -19,6 +19,12 @@ fn with_notes(lkr: &CommandLine) {
     fs::write(lkr.path("notes/old/cats.txt"), "Cats purr. Cats sleep all day.\n").unwrap();
 }
 
+/// The notes, added as documents.
+fn add_notes(lkr: &CommandLine) {
+    with_notes(lkr);
+    let _ = lkr.print(&["add", "notes"]);
+}
+
 /// The commands that work alike on a server and on a folder, which `target` names.
 fn use_documents(lkr: &CommandLine, target: &[&'static str]) {
     let with = |arguments: &[&'static str]| [arguments, target].concat();
@@ -282,8 +288,7 @@ fn beginning(id: &str, digits: usize) -> &str {
 fn beginning_of_an_id_names_what_has_it() {
     let server = Server::start();
     let lkr = CommandLine::on(&server);
-    with_notes(&lkr);
-    let _ = lkr.print(&["add", "notes"]);
+    add_notes(&lkr);
     let id = lkr.print(&["ls", "-q", "tides"]).trim().to_owned();
     assert_eq!(lkr.print(&["get", beginning(&id, 31), "--text"]), TIDES);
     let task = lkr.json(&["tasks"])[0]["task_id"].as_str().unwrap().to_owned();
@@ -349,8 +354,7 @@ fn sync_lists_each_file_on_request() {
 fn backup_is_written_to_the_standard_output_and_reported_as_json() {
     let server = Server::start();
     let lkr = CommandLine::on(&server);
-    with_notes(&lkr);
-    let _ = lkr.print(&["add", "notes"]);
+    add_notes(&lkr);
     let piped = lkr.run(&["backup", "-o", "-"]);
     assert!(piped.status.success(), "{}", String::from_utf8_lossy(&piped.stderr));
     assert!(String::from_utf8_lossy(&piped.stderr).contains("in the standard output"));
@@ -394,8 +398,7 @@ fn top_prints_an_object_for_each_frame() {
 fn times_are_shown_with_their_zone() {
     let server = Server::start();
     let lkr = CommandLine::on(&server);
-    with_notes(&lkr);
-    let _ = lkr.print(&["add", "notes"]);
+    add_notes(&lkr);
     for listing in [&["ls"][..], &["tasks"], &["users"]] {
         let shown = lkr.print(listing);
         assert!(shown.lines().next().unwrap().contains("(UTC)"), "{listing:?}: {shown}");
