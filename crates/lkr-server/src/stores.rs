@@ -31,7 +31,7 @@ use crate::{
 /// The file in the data folder with the name of the Redis installation.
 const INSTALLATION: &str = "redis-installation";
 
-/// The folder in the data folder that names the tasks that the process is working on.
+/// The folder in the data folder with the claims of the process.
 const CLAIMS: &str = "claims";
 
 /// The time between two tries to reach a store at the start.

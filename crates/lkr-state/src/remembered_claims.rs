@@ -1,4 +1,9 @@
-use std::{fs, io, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use lkr_domain::TaskId;
@@ -6,11 +11,11 @@ use tokio::task::spawn_blocking;
 
 use crate::{Claim, ErrorKind, Lane, Result, TaskQueue, Work};
 
-/// A queue of several processes, one of which remembers in a folder what it holds. If it is killed, the next process with
-/// this folder returns those tasks to the queue at once, instead of leaving them until their leases end.
+/// A queue of several processes whose claims this process records in a folder. If it is killed, the next process with the same
+/// folder returns those tasks to the queue at once, before their leases expire.
 ///
-/// Each claim is an empty file whose name is its task and token. The files need not be durable: a lost one costs the wait
-/// for a lease, and one too many is of a claim that is not valid any more.
+/// Each claim is an empty file whose name is its task and token. The files need not be durable: without its file, a task waits
+/// until its lease expires, and a file of a claim that is no longer valid changes nothing.
 #[derive(Debug)]
 pub struct RememberedClaims {
     queue: Arc<dyn TaskQueue>,
@@ -18,10 +23,10 @@ pub struct RememberedClaims {
 }
 
 impl RememberedClaims {
-    /// Opens the folder, which is created if it does not exist, and returns to the queue what is remembered there. The
-    /// caller knows that no other process works with this folder.
+    /// Opens the folder, which is created if it does not exist, and returns the tasks of the claims in it to the queue. The
+    /// caller makes sure that no other process uses the folder.
     ///
-    /// What the queue cannot take back now stays remembered, and is left to its lease.
+    /// If the queue fails to take a task back, its file stays, and the task is claimable once its lease expires.
     ///
     /// # Errors
     /// The folder cannot be created or read.
@@ -34,12 +39,12 @@ impl RememberedClaims {
                 Ok(()) => returned += 1,
                 Err(error) if error.kind() == ErrorKind::LeaseLost => {}
                 Err(error) => {
-                    tracing::warn!(task = %claim.task, %error, "a task waits for the end of its lease");
+                    tracing::warn!(task = %claim.task, %error, "cannot return a task to the queue; it waits until its lease expires");
                 }
             }
         }
         if returned > 0 {
-            tracing::info!(tasks = returned, "returned to the queue what an earlier process was working on");
+            tracing::info!(tasks = returned, "returned the tasks of a killed process to the queue");
         }
         Ok(remembered)
     }
@@ -47,17 +52,17 @@ impl RememberedClaims {
     async fn remember(&self, claim: &Claim) {
         let path = self.folder.join(file_name(claim));
         if let Err(error) = in_background(path, |path| fs::write(path, [])).await {
-            tracing::warn!(task = %claim.task, %error, "a claim cannot be remembered");
+            tracing::warn!(task = %claim.task, %error, "cannot record a claim; after a kill its task waits until the lease expires");
         }
     }
 
-    /// Forgets a claim that ended, or is not valid any more.
+    /// Deletes the file of a claim if `result` says that the claim ended or is no longer valid.
     async fn forget<T: Send>(&self, claim: &Claim, result: Result<T>) -> Result<T> {
         if result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::LeaseLost) {
             let path = self.folder.join(file_name(claim));
             match in_background(path, fs::remove_file).await {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    tracing::warn!(task = %claim.task, %error, "a claim that ended cannot be forgotten");
+                    tracing::warn!(task = %claim.task, %error, "cannot delete the file of a claim that ended");
                 }
                 _ => {}
             }
@@ -131,7 +136,7 @@ fn parse(name: &str) -> Option<Claim> {
 }
 
 /// The claims in a folder, which is created if it does not exist.
-fn read(folder: &PathBuf) -> io::Result<Vec<Claim>> {
+fn read(folder: &Path) -> io::Result<Vec<Claim>> {
     fs::create_dir_all(folder)?;
     let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
     let names: Vec<_> = names.collect::<io::Result<_>>()?;

@@ -73,8 +73,7 @@ fn servers_of_each_role_work_as_one_service() {
     }
 }
 
-/// A process that is killed amid a task and started again with its data folder goes on at once, although the lease of a minute
-/// has not ended.
+/// A process that is killed during a task and restarted with the same data folder continues the task before its lease expires.
 #[test]
 fn process_that_is_started_again_goes_on_with_its_tasks() {
     let Some(stores) = SharedStores::start() else { return };
@@ -87,7 +86,7 @@ fn process_that_is_started_again_goes_on_with_its_tasks() {
     let task_id = task["task_id"].as_str().unwrap().to_owned();
     eventually("the task is claimed", || held() == 1);
     server.kill();
-    assert_eq!(held(), 1, "it was killed amid the task");
+    assert_eq!(held(), 1, "the server was killed during the task");
     let begun = Instant::now();
     server.restart();
     assert_eq!(server.wait_for_task(&task_id)["status"], "done");
@@ -96,7 +95,7 @@ fn process_that_is_started_again_goes_on_with_its_tasks() {
 }
 
 /// Documents are submitted to a server, while processes that ingest are killed. Afterwards each document exists exactly once and
-/// is found. Tasks of a killed process wait until their leases end, a minute.
+/// is found. A killed process is restarted at once.
 #[test]
 fn lesson_43_what_was_accepted_is_there_once_although_processes_are_killed() {
     let Some(stores) = SharedStores::start() else { return };
