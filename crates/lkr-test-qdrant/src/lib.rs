@@ -15,6 +15,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
 };
 
 use qdrant_client::qdrant::{
@@ -60,6 +61,8 @@ pub struct State {
     pub writes: Vec<Write>,
     /// The API key that requests need.
     pub api_key: Option<String>,
+    /// How long calls about points wait before they are answered, as if they were work.
+    pub points_delay: Duration,
 }
 
 /// A collection.
@@ -195,6 +198,7 @@ impl Default for Data {
             aliases: BTreeMap::new(),
             writes: Vec::new(),
             api_key: None,
+            points_delay: Duration::ZERO,
         })))
     }
 }

@@ -30,6 +30,8 @@ macro_rules! points_service {
         #[tonic::async_trait]
         impl Points for Data {
             $(async fn $call(&self, request: Request<$request>) -> Result<Response<$response>, Status> {
+                let delay = self.state().points_delay;
+                tokio::time::sleep(delay).await;
                 self.$method(self.admit(request)?).map(Response::new)
             })*
             $(async fn $other(&self, _: Request<$ignored>) -> Result<Response<$no>, Status> {

@@ -27,6 +27,10 @@ struct State {
     not_before: Option<Instant>,
     /// Whether a probe is in flight.
     probing: bool,
+    /// When the server last answered.
+    last_answer: Option<Instant>,
+    /// When it was last found to answer nothing.
+    last_silence: Option<Instant>,
 }
 
 /// The permission for one call. A call that is dropped before its end does not change the state.
@@ -57,6 +61,45 @@ impl Breaker {
         Ok(Permit { breaker: self, is_probe: true })
     }
 
+    /// Whether the server answered any call at or after this time.
+    pub(crate) fn has_answered_since(&self, time: Instant) -> bool {
+        self.state().last_answer.is_some_and(|answer| answer >= time)
+    }
+
+    /// Whether the server was found to answer nothing at or after this time.
+    pub(crate) fn was_silent_since(&self, time: Instant) -> bool {
+        self.state().last_silence.is_some_and(|silence| silence >= time)
+    }
+
+    /// The server answers.
+    pub(crate) fn answered(&self) {
+        let mut state = self.state();
+        if state.not_before.is_some() {
+            tracing::info!("Qdrant answers again");
+        }
+        let last_answer = Some(Instant::now());
+        *state = State { probing: state.probing, last_answer, ..State::default() };
+    }
+
+    /// The server answers nothing: calls fail at once from now on.
+    pub(crate) fn is_silent(&self, failure: &Failure) {
+        let mut state = self.state();
+        state.last_silence = Some(Instant::now());
+        state.failures = state.failures.max(self.threshold.saturating_sub(1));
+        self.count(&mut state, failure);
+    }
+
+    fn count(&self, state: &mut State, failure: &Failure) {
+        state.failures = state.failures.saturating_add(1);
+        state.reason.clone_from(&failure.message);
+        if state.failures >= self.threshold {
+            if state.not_before.is_none() {
+                tracing::warn!(reason = state.reason, "Qdrant is away; calls fail at once");
+            }
+            state.not_before = Some(Instant::now() + self.interval);
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,25 +109,10 @@ impl Permit<'_> {
     /// Records how the call ended. Any answer of the server counts as success. A lost connection counts as neither: all
     /// calls that shared it fail at once, and the server may be there for a new one.
     pub(crate) fn record(self, failure: Option<&Failure>) {
-        let mut state = self.breaker.state();
         match failure.filter(|failure| failure.is_disconnected()) {
             Some(failure) if failure.delivery == Delivery::Lost => {}
-            Some(failure) => {
-                state.failures = state.failures.saturating_add(1);
-                state.reason.clone_from(&failure.message);
-                if state.failures >= self.breaker.threshold {
-                    if state.not_before.is_none() {
-                        tracing::warn!(reason = state.reason, "Qdrant is away; calls fail at once");
-                    }
-                    state.not_before = Some(Instant::now() + self.breaker.interval);
-                }
-            }
-            None => {
-                if state.not_before.is_some() {
-                    tracing::info!("Qdrant answers again");
-                }
-                *state = State { probing: state.probing, ..State::default() };
-            }
+            Some(failure) => self.breaker.count(&mut self.breaker.state(), failure),
+            None => self.breaker.answered(),
         }
     }
 }
@@ -140,6 +168,21 @@ mod tests {
         breaker.acquire().unwrap();
         breaker.acquire().unwrap();
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_opens_the_breaker_until_an_answer() {
+        let breaker = Breaker::new(3, INTERVAL);
+        let start = Instant::now();
+        breaker.is_silent(&Failure::timeout(INTERVAL));
+        assert!(breaker.acquire().is_err() && breaker.was_silent_since(start));
+        advance(INTERVAL).await;
+        assert!(!breaker.has_answered_since(start) && !breaker.was_silent_since(Instant::now()));
+        breaker.acquire().unwrap().record(None);
+        breaker.acquire().unwrap();
+        assert!(breaker.has_answered_since(start) && !breaker.was_silent_since(start));
+        assert!(!breaker.has_answered_since(start + 2 * INTERVAL));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn lost_connections_neither_open_the_breaker_nor_close_it() {
         let breaker = Breaker::new(2, INTERVAL);

@@ -7,7 +7,10 @@ use qdrant_client::qdrant::{
     HealthCheckRequest, collections_client::CollectionsClient, points_client::PointsClient,
     qdrant_client::QdrantClient,
 };
-use tokio::time::sleep;
+use tokio::{
+    sync::Mutex,
+    time::{Instant, sleep, timeout},
+};
 use tonic::{
     Request, Response, Status,
     metadata::{Ascii, MetadataValue},
@@ -34,6 +37,12 @@ const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(20), Durati
 /// The longest time that a check of health takes.
 const HEALTH_TIMEOUT: Duration = Duration::from_millis(900);
 
+/// How long the server may answer nothing before a call that waits asks whether it still works.
+const SILENCE: Duration = Duration::from_millis(300);
+
+/// How long the answer to that question may take. With the silence before it, a call to a server that hangs fails within a second.
+const PULSE_TIMEOUT: Duration = Duration::from_millis(600);
+
 /// The first release with statistics of a part of the collection, and with matching by prefix.
 const MIN_VERSION: (u64, u64) = (1, 19);
 
@@ -44,6 +53,8 @@ pub(crate) struct Connection {
     channel: Channel,
     api_key: ApiKey,
     breaker: Breaker,
+    /// Held while the server is asked whether it still works.
+    pulse: Mutex<()>,
     pub(crate) read_timeout: Duration,
     pub(crate) write_timeout: Duration,
     pub(crate) write_retry_for: Duration,
@@ -55,6 +66,7 @@ impl Connection {
             channel: endpoint(options)?.connect_lazy(),
             api_key: ApiKey::new(options.api_key.as_deref())?,
             breaker: Breaker::new(options.failure_threshold, options.probe_interval),
+            pulse: Mutex::default(),
             read_timeout: options.read_timeout,
             write_timeout: options.write_timeout,
             write_retry_for: options.write_retry_for,
@@ -111,19 +123,52 @@ impl Connection {
         result
     }
 
-    /// One call.
+    /// One call. It fails before its time limit if the server answers nothing else either: then it hangs, or its machine is
+    /// gone. A server that answers may take its time.
     pub(crate) async fn attempt<T>(
         &self,
         limit: Duration,
         call: impl Future<Output = Result<Response<T>, Status>>,
     ) -> InternalResult<T> {
         let permit = self.breaker.acquire()?;
-        let result = match tokio::time::timeout(limit, call).await {
-            Ok(result) => result.map(Response::into_inner).map_err(Failure::from),
-            Err(_) => Err(Failure::timeout(limit)),
+        let result = tokio::select! {
+            answer = timeout(limit, call) => match answer {
+                Ok(result) => result.map(Response::into_inner).map_err(Failure::from),
+                Err(_) => Err(Failure::timeout(limit)),
+            },
+            failure = self.silence() => Err(failure),
         };
         permit.record(result.as_ref().err());
         result
+    }
+
+    /// Completes once the server answers nothing, neither other calls nor the question whether it still works.
+    async fn silence(&self) -> Failure {
+        loop {
+            let begun = Instant::now();
+            sleep(SILENCE).await;
+            // One of the calls that wait asks for all.
+            let _asking = self.pulse.lock().await;
+            if self.breaker.was_silent_since(begun) {
+                return Failure::timeout(begun.elapsed());
+            }
+            if self.breaker.has_answered_since(begun) {
+                continue;
+            }
+            let mut client = QdrantClient::new(self.service());
+            let asked = timeout(PULSE_TIMEOUT, client.health_check(HealthCheckRequest {})).await;
+            match asked.map(|answer| answer.map_err(Failure::from)) {
+                // What the connection lost, this call lost too.
+                Ok(Err(failure)) if failure.is_disconnected() => {}
+                Ok(_) => self.breaker.answered(),
+                Err(_) if self.breaker.has_answered_since(begun) => {}
+                Err(_) => {
+                    let failure = Failure::timeout(begun.elapsed());
+                    self.breaker.is_silent(&failure);
+                    return failure;
+                }
+            }
+        }
     }
 }
 

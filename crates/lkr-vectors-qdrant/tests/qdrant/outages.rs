@@ -180,6 +180,51 @@ async fn server_that_stops_answering_is_unavailable_and_is_noticed_when_it_answe
     assert_eq!(store.get(&name, &[id(1)], Include::Payload).await.unwrap(), [None]);
 }
 
+/// Calls to a server that hangs fail within a second, with the default time limits, those in flight too. One that answers slowly is
+/// waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_that_hangs_is_noticed_and_one_that_is_slow_is_waited_for() {
+    let server = Loopback::start().await;
+    let proxy = Proxy::start(&server.url()).await;
+    let mut options = QdrantOptions::new(proxy.url());
+    options.prefix = "hang_".to_owned();
+    let store = QdrantVectors::open(options).await.unwrap();
+    let name = create(&store).await;
+    assert_eq!(count(&store).await, 0);
+    proxy.hold_answers();
+    for round in 0..4 {
+        let start = Instant::now();
+        let reading: Vec<_> = (0..8)
+            .map(|_| {
+                let (store, name) = (store.clone(), name.clone());
+                tokio::spawn(async move { store.get(&name, &[id(1)], Include::Payload).await })
+            })
+            .collect();
+        for read in reading {
+            assert_eq!(read.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
+        }
+        // A second, and what a busy machine adds.
+        assert!(start.elapsed() < Duration::from_secs(3), "round {round}: {:?}", start.elapsed());
+    }
+    let writing = tokio::spawn({
+        let (store, name) = (store.clone(), name.clone());
+        async move { store.upsert(&name, points(0..10)).await }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    proxy.cut().await;
+    eventually("the store works again", || async { store.health().await.is_ok() }).await;
+    if writing.await.unwrap().is_err() {
+        store.upsert(&name, points(0..10)).await.unwrap();
+    }
+    assert_eq!(count(&store).await, 10);
+
+    let slow = Duration::from_millis(2_500);
+    server.data.state().points_delay = slow;
+    let start = Instant::now();
+    assert_eq!(count(&store).await, 10);
+    assert!(start.elapsed() >= slow);
+}
+
 #[tokio::test]
 async fn open_without_a_server_is_unavailable_and_names_the_reason() {
     let (data, address) = Loopback::start().await.stop().await;
