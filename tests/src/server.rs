@@ -33,6 +33,7 @@ pub struct Server {
     stores: Option<SharedStores>,
     folder: TempDir,
     port: u16,
+    program: PathBuf,
     /// The data folder in `folder`, if the server is given one.
     data: Option<&'static str>,
     environment: Vec<(String, String)>,
@@ -95,6 +96,7 @@ impl Server {
             stores: None,
             folder,
             port: free_port(),
+            program: server_binary().to_owned(),
             data,
             environment: Vec::new(),
             process: Mutex::new(None),
@@ -123,6 +125,11 @@ impl Server {
     pub fn set(&mut self, key: &str, value: &str) {
         self.environment.retain(|(known, _)| known != key);
         self.environment.push((key.to_owned(), value.to_owned()));
+    }
+
+    /// Sets the program for the next start, such as an earlier `lkr-server`.
+    pub fn run_program(&mut self, program: &Path) {
+        program.clone_into(&mut self.program);
     }
 
     /// Starts the process and waits until it is ready; a running one is killed first.
@@ -174,7 +181,7 @@ impl Server {
     /// The command that starts a server with this folder and port.
     #[must_use]
     pub fn command(&self) -> Command {
-        self.command_of(server_binary())
+        self.command_of(&self.program)
     }
 
     /// Whether it works on stores outside of its data folder that no other server has.
@@ -183,7 +190,8 @@ impl Server {
     }
 
     /// The command that starts a program with this folder and the configuration of this server.
-    pub(crate) fn command_of(&self, program: &Path) -> Command {
+    #[must_use]
+    pub fn command_of(&self, program: &Path) -> Command {
         let mut command = bare_command(program, self.folder.path());
         command
             .env("RUST_LOG", LOG)

@@ -3,6 +3,8 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
+use lkr_state::{StateStore as _, Write};
+use lkr_state_redis::{RedisConfig, RedisStore};
 use lkr_test_qdrant::Loopback;
 use lkr_test_support::{RedisServer, S3Server};
 
@@ -80,6 +82,19 @@ impl SharedStores {
         work();
         self.qdrant = Some(Loopback::start_blocking_with(data, address));
         true
+    }
+
+    /// Applies writes to the records.
+    ///
+    /// # Panics
+    /// If they cannot be applied.
+    pub fn apply(&self, writes: Vec<Write>) {
+        let config = RedisConfig::new(self.redis.url());
+        let applied = async move {
+            let opened = RedisStore::open(config, None).await.expect("Redis answers");
+            opened.store.state().apply(writes).await.expect("the writes are applied");
+        };
+        tokio::runtime::Runtime::new().expect("a runtime").block_on(applied);
     }
 
     /// The configuration of a server on these stores.

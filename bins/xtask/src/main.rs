@@ -69,7 +69,7 @@ fn main() -> Result<()> {
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("crash") => crash(&rest),
         Some("histories") => histories(&rest),
-        Some("several") => several::run(rest.first().and_then(|part| part.to_str())),
+        Some("several") => several::run(&rest),
         Some("clients") => clients::check(&rest),
         Some("console") => console(rest.first().and_then(|what| what.to_str())),
         Some("deploy") => deploy::check(),

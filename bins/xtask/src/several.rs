@@ -1,11 +1,17 @@
 //! `cargo xtask several PART`: tries several processes on Redis, Qdrant and an object store at full size. `LKR_TEST_QDRANT_URL` is the
 //! address of a real Qdrant; without it, a server in the tests' process speaks its protocol.
 
+use std::ffi::{OsStr, OsString};
+
 use anyhow::{Result, bail};
 
 use crate::{cargo, executable, run as run_command, tools, with_model};
 
-const USAGE: &str = "usage: cargo xtask several documents | migration | ratios | suite";
+/// The check of the contract, seen from the folder of the end-to-end tests.
+const CONTRACT_CHECK: &str = "../../shared/tools/contract_check.py";
+
+const USAGE: &str =
+    "usage: cargo xtask several contract | documents | migration | ratios | suite | versions EARLIER";
 
 /// End-to-end tests that are about the stores in the data folder or files in it, open them, or need no stores.
 const OF_THE_DATA_FOLDER: [&str; 20] = [
@@ -31,22 +37,25 @@ const OF_THE_DATA_FOLDER: [&str; 20] = [
     "upgrade",
 ];
 
-/// End-to-end tests that look, right after kills, for what nothing refers to and for tags that are not set yet. On shared stores a
-/// killed process counts as running for a minute, and what it stored for nothing is swept after an hour.
-const OF_KILLS: [&str; 3] = ["kill9::kills_at", "kill9::kills_during", "lesson_05_delete_leaves"];
-
 /// Runs a part:
 ///
+/// - `contract`: the check of the contract, where it is present, each server with stores of its own outside of its data folder.
 /// - `documents`: 2,000 documents are ingested while processes are killed.
 /// - `migration`: 10,000 chunks are moved from a data folder and back while the command is killed.
 /// - `ratios`: a second worker and a second server are compared with one, in the release profile.
+/// - `versions`: processes of this version and of an earlier `lkr-server`, whose path is given, work on the same stores.
 /// - `suite`: the end-to-end tests, each server with stores of its own outside of its data folder.
-pub(crate) fn run(part: Option<&str>) -> Result<()> {
-    let (filter, variable, value) = match part {
-        Some("documents") => ("several_processes::lesson_43", "LKR_E2E_DOCUMENTS", "2000"),
-        Some("migration") => ("migration::", "LKR_E2E_MIGRATED", "10000"),
-        Some("ratios") => ("shared_ratios::", "LKR_E2E_RATIOS", "1"),
-        Some("suite") => ("", "LKR_E2E_STORES", "shared"),
+pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
+    let part = arguments.first().and_then(|part| part.to_str());
+    let (filter, variable, value) = match (part, arguments.get(1)) {
+        (Some("contract"), None) => ("shared_contract::", "LKR_E2E_CONTRACT", OsStr::new(CONTRACT_CHECK)),
+        (Some("documents"), None) => ("several_processes::lesson_43", "LKR_E2E_DOCUMENTS", "2000".as_ref()),
+        (Some("migration"), None) => ("migration::", "LKR_E2E_MIGRATED", "10000".as_ref()),
+        (Some("ratios"), None) => ("shared_ratios::", "LKR_E2E_RATIOS", "1".as_ref()),
+        (Some("suite"), None) => ("", "LKR_E2E_STORES", "shared".as_ref()),
+        (Some("versions"), Some(earlier)) => {
+            ("several_processes::processes_of_two", "LKR_E2E_EARLIER", earlier.as_os_str())
+        }
         _ => bail!(USAGE),
     };
     let mut tests = cargo(&["test", "--workspace", "--test", "e2e", "--", filter, "--nocapture"])?;
@@ -55,7 +64,7 @@ pub(crate) fn run(part: Option<&str>) -> Result<()> {
         tests.env("LKR_BIN", executable::build_profile("release")?.join("lkr-server"));
     }
     if part == Some("suite") {
-        tests.args(OF_THE_DATA_FOLDER.iter().chain(&OF_KILLS).flat_map(|test| ["--skip", test]));
+        tests.args(OF_THE_DATA_FOLDER.iter().flat_map(|test| ["--skip", test]));
     }
     with_model(&mut tests)?;
     tools::with_tools(&mut tests)?;

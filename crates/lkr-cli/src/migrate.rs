@@ -51,14 +51,15 @@ async fn migrate(args: &Args, program: &Program) -> Result<()> {
     let to = (program.stores)(Some(args.to.clone())).await.with_context(|| in_file(&args.to))?;
     let moves = Moves::between(&from, &to)?;
     for (stores, file) in [(&from, &args.from), (&to, &args.to)] {
-        if stores.unmerged > 0 {
-            bail!(
-                "{} changes made while {} was away wait in {}; start a server with {} once, so that they are merged",
-                stores.unmerged,
+        let folder = stores.folders.data_dir.display();
+        match stores.unmerged {
+            Some(0) => {}
+            Some(changes) => bail!(
+                "{changes} changes made while {} was away wait in {folder}; start a server with {} once, so that they are merged",
                 stores.records,
-                stores.folders.data_dir.display(),
                 file.display()
-            );
+            ),
+            None => bail!("a process uses the data folder {folder}; stop it first"),
         }
     }
     let mut folder: Option<OpenFolder> = None;

@@ -31,11 +31,12 @@ pub struct Ingestor {
 
 impl Ingestor {
     /// Opens ingestion over these ports. Creates the collections of the four layers unless they exist, and upgrades a store
-    /// of an earlier version.
+    /// of an earlier version, once the processes of that version on it have ended.
     ///
     /// # Errors
     /// `Refused` if the store is of a later version.
     pub async fn open(ports: Ports, options: IngestOptions) -> Result<Self> {
+        end_earlier_processes(&ports).await?;
         if ports.catalog.version().await? < FIRST_WITH_SPACES {
             // Before the version is raised, so that a crash in between repeats it.
             refresh_tags(&ports).await?;
@@ -54,6 +55,7 @@ impl Ingestor {
     /// # Errors
     /// `Refused` if the store is of a later version.
     pub async fn open_to_accept(ports: Ports, options: IngestOptions) -> Result<Self> {
+        end_earlier_processes(&ports).await?;
         ports.catalog.upgrade().await?;
         Ok(Self::new(ports, options))
     }
@@ -309,6 +311,14 @@ impl Ingestor {
 }
 
 /// Whether a change moves a live document to another space.
+/// Processes of an earlier version would go on writing their format while the store is upgraded.
+async fn end_earlier_processes(ports: &Ports) -> Result<()> {
+    if ports.catalog.version().await? < STORE_VERSION {
+        ports.peers.supersede_earlier().await?;
+    }
+    Ok(())
+}
+
 async fn moves(catalog: &Catalog, doc_id: DocId, change: &DocumentChange) -> Result<bool> {
     let Some(space) = &change.space else { return Ok(false) };
     let document = catalog.document(doc_id).await?;

@@ -87,6 +87,7 @@ pub const TABLE: &[Row] = &[
     // Running processes: lkr-state.
     leave_out("leader/"),
     leave_out("process/"),
+    leave_out("process-format"),
     // Settings: lkr-settings.
     copy("settings"),
     copy("settings-embedders"),

@@ -7,7 +7,7 @@ mod support;
 use std::sync::{Arc, Mutex};
 
 use lkr_migrate::{ErrorKind, Migration, Phase, Progress, Stores, is_in_use, unfinished_migration};
-use lkr_state::{Expect, PeerOptions, Peers, StateStoreExt, Write};
+use lkr_state::{Expect, PeerOptions, Peers, Process, ProcessId, StateStoreExt, Write};
 use lkr_vectors::{Filter, VectorStore};
 use object_store::{ObjectStore, ObjectStoreExt};
 use support::{content, data_folder, doc, fill, fill_points, memory, migration, name, options, point, quiet};
@@ -106,7 +106,13 @@ async fn stores_that_a_server_uses_are_refused() {
     let (source, target) = (memory(), memory());
     fill(&source, 1).await;
     for state in [&source.state, &target.state] {
-        let peers = Peers::join(Arc::clone(state), PeerOptions::default()).await.unwrap();
+        let peers = Peers::join(
+            Arc::clone(state),
+            Process { id: ProcessId::new(), format: 1, is_exclusive: false },
+            PeerOptions::default(),
+        )
+        .await
+        .unwrap();
         assert_eq!(is_in_use(&**state).await.unwrap(), [peers.id()]);
         let error = migration(&source, &target).run(&quiet).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InUse, "{error}");

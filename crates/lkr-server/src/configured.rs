@@ -47,9 +47,10 @@ pub async fn open_configured(file: Option<PathBuf>) -> Result<ConfiguredStores> 
         std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string()
     };
     let journal = journal_dir(&config);
-    let unmerged = tokio::task::spawn_blocking(move || FallbackState::unmerged(&journal))
-        .await?
-        .context("cannot read the journal of changes made while Redis was away")?;
+    let unmerged = match tokio::task::spawn_blocking(move || FallbackState::unmerged(&journal)).await? {
+        Err(error) if error.kind() == lkr::ports::state::ErrorKind::Invalid => None,
+        unmerged => Some(unmerged.context("cannot read the journal of changes made while Redis was away")?),
+    };
     Ok(ConfiguredStores {
         stores,
         unmerged,

@@ -4,7 +4,7 @@ use std::{future::Future, net::SocketAddr, time::Duration};
 
 use actix_server::ServerHandle;
 use actix_web::web::Data;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use lkr_auth::OperatorToken;
 
 use crate::{
@@ -53,7 +53,8 @@ pub(crate) type OnReady = Box<dyn FnOnce(&[SocketAddr]) + Send>;
 /// It listens at once and refuses requests until the stores are open.
 ///
 /// # Errors
-/// What prevents a start: an address or a data folder in use, or a store or model that cannot be opened.
+/// What prevents a start: an address or a data folder in use, or a store or model that cannot be opened. After a stop in order,
+/// that a process of a later version upgrades the stores.
 pub(crate) async fn run(config: Config, started: StartOptions, stop: impl Future<Output = ()>) -> Result<()> {
     let StartOptions { spans, operator, on_ready } = started;
     let state = Data::new(AppState::new(AppOptions {
@@ -98,7 +99,10 @@ pub(crate) async fn run(config: Config, started: StartOptions, stop: impl Future
     if let Some(on_ready) = on_ready {
         on_ready(&addresses);
     }
-    stop.await;
+    let is_superseded = tokio::select! {
+        () = stop => false,
+        () = services.kb.superseded() => true,
+    };
     tracing::info!("stopping");
     drain(&state, &handle).await;
     services.kb.shutdown(TASK_GRACE_PERIOD).await;
@@ -110,6 +114,9 @@ pub(crate) async fn run(config: Config, started: StartOptions, stop: impl Future
     }
     if let Some(fallback) = &services.fallback {
         fallback.close().await;
+    }
+    if is_superseded {
+        bail!("a later version of lkr upgrades the stores; start that version in place of this one");
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use anyhow::{Context, Result, anyhow};
 use lkr::{
     OtherStores, SharedState,
     ports::{
-        ObjectStore, StateStore, TaskQueue, VectorStore,
-        state::{MergePolicy, RememberedClaims, ScanOrder},
+        ObjectStore, StateStore, VectorStore,
+        state::{MergePolicy, ProcessId, RememberedClaims, ScanOrder},
     },
 };
 use lkr_auth::AuthMergePolicy;
@@ -34,6 +34,9 @@ const INSTALLATION: &str = "redis-installation";
 /// The folder in the data folder with the claims of the process.
 const CLAIMS: &str = "claims";
 
+/// The file in the data folder with the id of the process among its peers.
+const PROCESS: &str = "process";
+
 /// The time between two tries to reach a store at the start.
 const START_RETRY: Duration = Duration::from_secs(1);
 
@@ -52,8 +55,7 @@ pub(crate) struct OpenStores {
 pub(crate) async fn open_stores(config: &Config) -> Result<OpenStores> {
     let (vectors, state, blobs) =
         tokio::try_join!(open_vectors(config), open_state(config), open_blobs(config))?;
-    let (fallback, queue) = state.unzip();
-    let state = fallback.clone().zip(queue).map(|(records, queue)| SharedState { records, queue });
+    let (fallback, state) = state.unzip();
     Ok(OpenStores { stores: OtherStores { vectors, state, blobs }, fallback })
 }
 
@@ -96,7 +98,7 @@ pub(crate) async fn open_redis(config: &Config) -> Result<Arc<dyn StateStore>> {
     Ok(Arc::new(open_redis_store(config).await?.state()))
 }
 
-async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<dyn TaskQueue>)>> {
+async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, SharedState)>> {
     if config.state != StateBackend::Redis {
         return Ok(None);
     }
@@ -108,12 +110,18 @@ async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Arc<d
     let records = FallbackState::open(Arc::new(store.state()), policies, options)
         .await
         .context("cannot open the journal of changes made while Redis is away")?;
+    let records = Arc::new(records);
     // The journal is locked, so no other process works with this folder.
+    let file = config.data_dir.join(PROCESS);
+    let process = ProcessId::remembered(file.clone())
+        .await
+        .with_context(|| format!("cannot read and replace {}", file.display()))?;
     let claims = config.data_dir.join(CLAIMS);
     let queue = RememberedClaims::open(Arc::new(store.queue()), claims.clone())
         .await
         .with_context(|| format!("cannot use {}", claims.display()))?;
-    Ok(Some((Arc::new(records), Arc::new(queue))))
+    let state = SharedState { records: Arc::clone(&records) as _, queue: Arc::new(queue), process };
+    Ok(Some((records, state)))
 }
 
 /// The folder with the changes made while Redis was away.
@@ -156,7 +164,8 @@ pub(crate) async fn open_redis_for_repair(config: &Config) -> Result<SharedState
         .await
         .context("cannot open the state store in Redis")?;
     warn_of(&warnings);
-    Ok(SharedState { records: Arc::new(store.state()), queue: Arc::new(store.queue()) })
+    let (records, queue) = (Arc::new(store.state()), Arc::new(store.queue()));
+    Ok(SharedState { records, queue, process: ProcessId::new() })
 }
 
 fn warn_of(warnings: &[String]) {

@@ -10,6 +10,7 @@ mod keyed_mutex;
 mod memory;
 mod merge_policy;
 mod peers;
+mod process_id;
 mod queue;
 mod remembered_claims;
 mod retry_on_conflict;
@@ -24,6 +25,7 @@ pub use keyed_mutex::KeyedMutex;
 pub use memory::{MemoryQueue, MemoryState};
 pub use merge_policy::{MergePolicy, Merged, OfflineChange};
 pub use peers::{PeerOptions, Peers};
+pub use process_id::{Process, ProcessId};
 pub use queue::{Claim, Lane, TaskQueue, Work};
 pub use remembered_claims::RememberedClaims;
 pub use retry_on_conflict::{

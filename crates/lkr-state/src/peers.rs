@@ -10,10 +10,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::task::AbortHandle;
+use tokio::{sync::watch, task::AbortHandle};
 use uuid::Uuid;
 
-use crate::{ErrorKind, Expect, Result, ScanOrder, StateStore, StateStoreExt, Write};
+use crate::{Error, ErrorKind, Expect, Process, Record, Result, ScanOrder, StateStore, StateStoreExt, Write};
 
 /// The key prefix of the records of running processes; the id follows.
 const PROCESSES: &str = "process/";
@@ -21,8 +21,17 @@ const PROCESSES: &str = "process/";
 /// The key prefix of the records of leaders; the role follows.
 const LEADERS: &str = "leader/";
 
+/// The record of the latest format that a process has asked to upgrade the store to. It never expires.
+const LATEST_FORMAT: &str = "process-format";
+
+/// Ends the record of an exclusive process.
+const EXCLUSIVE: &str = " exclusive";
+
 /// Records per scan.
 const BATCH: usize = 1_000;
+
+/// How often a process that waits for others to end looks whether they have.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The processes that work on one store.
 ///
@@ -42,9 +51,12 @@ struct PeersInner {
 struct SharedStore {
     state: Arc<dyn StateStore>,
     options: PeerOptions,
+    format: u64,
     renewal: AbortHandle,
     /// Whether this process may lead.
     may_lead: AtomicBool,
+    /// Whether another process has asked for a format that this one does not write.
+    superseded: watch::Receiver<bool>,
 }
 
 /// How processes notice each other.
@@ -77,25 +89,81 @@ impl Peers {
     }
 
     /// Joins the processes of a store that several use at once. The record of this process is renewed until the value is
-    /// dropped or [left](Self::leave).
+    /// dropped or [left](Self::leave); that of its predecessor is removed, so that what it left is repaired at once.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn join(state: Arc<dyn StateStore>, options: PeerOptions) -> Result<Self> {
-        let id = Uuid::new_v4();
-        renew(&*state, id, options).await?;
+    /// `Invalid` if a process of a later format has [superseded](Self::supersede_earlier) this one, or if this process or
+    /// another one is exclusive; those of the store.
+    pub async fn join(state: Arc<dyn StateStore>, process: Process, options: PeerOptions) -> Result<Self> {
+        let (id, format) = (process.id.own, process.format);
+        renew(&*state, process, options).await?;
+        if let Some(predecessor) = process.id.predecessor {
+            remove_records(&*state, predecessor).await?;
+        }
+        // Looked up after this process is known: of two that exclude each other, at least one sees the other.
+        if let Some(reason) = refusal(&*state, process).await? {
+            remove_records(&*state, id).await?;
+            return Err(Error::new(ErrorKind::Invalid, "join the other processes", reason));
+        }
+        let (supersede, superseded) = watch::channel(false);
         let renewed = Arc::clone(&state);
         let renewal = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(options.process_ttl / 6).await;
-                if let Err(error) = renew(&*renewed, id, options).await {
-                    tracing::debug!(%error, "cannot renew the record of this process; will retry");
+                let renewal = async {
+                    renew(&*renewed, process, options).await?;
+                    latest_format(&*renewed).await
+                };
+                match renewal.await {
+                    Ok(latest) => {
+                        _ = supersede.send_if_modified(|now| latest > format && !std::mem::replace(now, true))
+                    }
+                    Err(error) => {
+                        tracing::debug!(%error, "cannot renew the record of this process; will retry");
+                    }
                 }
             }
         });
-        let may_lead = AtomicBool::new(true);
-        let shared = SharedStore { state, options, renewal: renewal.abort_handle(), may_lead };
+        let (renewal, may_lead) = (renewal.abort_handle(), AtomicBool::new(true));
+        let shared = SharedStore { state, options, format, renewal, may_lead, superseded };
         Ok(Self { inner: Arc::new(PeersInner { id, shared: Some(shared) }) })
+    }
+
+    /// Asks the processes that write an earlier format to end, and waits until none runs any more. From then on none can
+    /// join, so the store can be upgraded to the format of this process. One that was killed is waited for until its record
+    /// expires.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn supersede_earlier(&self) -> Result<()> {
+        let Some(SharedStore { state, format, .. }) = &self.inner.shared else { return Ok(()) };
+        announce_format(&**state, *format).await?;
+        let mut is_told = false;
+        loop {
+            let processes = processes_of(&**state).await?;
+            let earlier = processes.iter().filter(|other| other.format < *format).count();
+            if earlier == 0 {
+                return Ok(());
+            }
+            if !is_told {
+                is_told = true;
+                tracing::info!(
+                    processes = earlier,
+                    "waiting until the processes of an earlier version have ended"
+                );
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    /// Completes if a process of a later format waits to upgrade the store: this process should end in order.
+    pub async fn superseded(&self) {
+        if let Some(shared) = &self.inner.shared
+            && shared.superseded.clone().wait_for(|superseded| *superseded).await.is_ok()
+        {
+            return;
+        }
+        std::future::pending().await
     }
 
     /// The id of this process, which no other process has, nor an earlier one.
@@ -130,16 +198,7 @@ impl Peers {
     /// # Errors
     /// Those of the store.
     pub async fn running_on(state: &dyn StateStore) -> Result<BTreeSet<Uuid>> {
-        let (mut running, mut after) = (BTreeSet::new(), None::<String>);
-        loop {
-            let page = state.scan(PROCESSES, after.as_deref(), ScanOrder::Ascending, BATCH).await?;
-            let id = |key: &String| Uuid::parse_str(key.strip_prefix(PROCESSES)?).ok();
-            running.extend(page.iter().filter_map(|(key, _)| id(key)));
-            if page.len() < BATCH {
-                return Ok(running);
-            }
-            after = page.into_iter().next_back().map(|(key, _)| key);
-        }
+        Ok(processes_of(state).await?.into_iter().map(|process| process.id).collect())
     }
 
     /// Never leads from now on: this process leaves the work of leaders to others. A process that is alone still leads.
@@ -180,26 +239,113 @@ impl Peers {
     pub async fn leave(&self) {
         let Some(shared) = &self.inner.shared else { return };
         shared.renewal.abort();
-        if let Err(error) = self.remove_records(shared).await {
+        if let Err(error) = remove_records(&*shared.state, self.inner.id).await {
             tracing::debug!(%error, "cannot remove the record of this process; it will expire");
         }
     }
+}
 
-    async fn remove_records(&self, shared: &SharedStore) -> Result<()> {
-        let own = self.inner.id.to_string();
-        let leaders = shared.state.scan(LEADERS, None, ScanOrder::Ascending, BATCH).await?;
-        for (key, record) in leaders.into_iter().filter(|(_, record)| record.value == own) {
-            match shared.state.apply(vec![Write::delete(key, Expect::Version(record.version))]).await {
-                Err(error) if error.kind() != ErrorKind::Conflict => return Err(error),
-                _ => {}
-            }
+/// Removes what says that a process runs and leads.
+async fn remove_records(state: &dyn StateStore, id: Uuid) -> Result<()> {
+    let own = id.to_string();
+    let leaders = state.scan(LEADERS, None, ScanOrder::Ascending, BATCH).await?;
+    for (key, record) in leaders.into_iter().filter(|(_, record)| record.value == own) {
+        match state.apply(vec![Write::delete(key, Expect::Version(record.version))]).await {
+            Err(error) if error.kind() != ErrorKind::Conflict => return Err(error),
+            _ => {}
         }
-        shared.state.apply(vec![Write::delete(process_key(self.inner.id), Expect::Any)]).await
+    }
+    state.apply(vec![Write::delete(process_key(id), Expect::Any)]).await
+}
+
+/// Why a process cannot work on a store.
+async fn refusal(state: &dyn StateStore, process: Process) -> Result<Option<String>> {
+    let (format, latest) = (process.format, latest_format(state).await?);
+    if latest > format {
+        return Ok(Some(format!(
+            "a later lkr upgrades the store to version {latest}, or has done so; this program writes version {format}"
+        )));
+    }
+    let mut others = processes_of(state).await?;
+    others.retain(|other| other.id != process.id.own);
+    if others.iter().any(|other| other.is_exclusive) {
+        let reason =
+            "another process works on the same records, and keeps points or texts in its own data folder";
+        return Ok(Some(format!("{reason} (one that was killed counts for a minute)")));
+    }
+    Ok((process.is_exclusive && !others.is_empty()).then(|| {
+        format!(
+            "other processes ({}) may work on the same records (one that was killed counts for a minute), and this one keeps \
+             points or texts in its own data folder, where they cannot find them",
+            others.len()
+        )
+    }))
+}
+
+async fn renew(state: &dyn StateStore, process: Process, options: PeerOptions) -> Result<()> {
+    let exclusive = if process.is_exclusive { EXCLUSIVE } else { "" };
+    let record = format!("{}{exclusive}", process.format);
+    state
+        .apply(vec![Write::put_for(process_key(process.id.own), Expect::Any, record, options.process_ttl)])
+        .await
+}
+
+/// A process as its record describes it.
+#[derive(Debug, PartialEq, Eq)]
+struct Peer {
+    id: Uuid,
+    format: u64,
+    is_exclusive: bool,
+}
+
+impl Peer {
+    fn read(key: &str, record: &Record) -> Option<Self> {
+        let id = Uuid::parse_str(key.strip_prefix(PROCESSES)?).ok()?;
+        let text = std::str::from_utf8(&record.value).unwrap_or_default();
+        let (format, is_exclusive) = match text.strip_suffix(EXCLUSIVE) {
+            Some(format) => (format, true),
+            None => (text, false),
+        };
+        // The first versions wrote nothing.
+        Some(Self { id, format: format.parse().unwrap_or_default(), is_exclusive })
     }
 }
 
-async fn renew(state: &dyn StateStore, id: Uuid, options: PeerOptions) -> Result<()> {
-    state.apply(vec![Write::put_for(process_key(id), Expect::Any, Vec::new(), options.process_ttl)]).await
+/// The processes that may be running on a store.
+async fn processes_of(state: &dyn StateStore) -> Result<Vec<Peer>> {
+    let (mut processes, mut after) = (Vec::new(), None::<String>);
+    loop {
+        let page = state.scan(PROCESSES, after.as_deref(), ScanOrder::Ascending, BATCH).await?;
+        processes.extend(page.iter().filter_map(|(key, record)| Peer::read(key, record)));
+        if page.len() < BATCH {
+            return Ok(processes);
+        }
+        after = page.into_iter().next_back().map(|(key, _)| key);
+    }
+}
+
+/// The format in a record; 0 if there is none.
+fn format_in(record: &Record) -> u64 {
+    std::str::from_utf8(&record.value).ok().and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+async fn latest_format(state: &dyn StateStore) -> Result<u64> {
+    Ok(state.get(LATEST_FORMAT).await?.as_ref().map_or(0, format_in))
+}
+
+/// Records that a process waits to upgrade the store to `format`, unless another one asked for a later format.
+async fn announce_format(state: &dyn StateStore, format: u64) -> Result<()> {
+    loop {
+        let record = state.get(LATEST_FORMAT).await?;
+        if record.as_ref().is_some_and(|record| format_in(record) >= format) {
+            return Ok(());
+        }
+        let expect = record.map_or(Expect::Absent, |record| Expect::Version(record.version));
+        match state.apply(vec![Write::put(LATEST_FORMAT, expect, format.to_string())]).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            announced => return announced,
+        }
+    }
 }
 
 fn process_key(id: Uuid) -> String {
@@ -225,11 +371,19 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::MemoryState;
+    use crate::{MemoryState, ProcessId};
 
     /// So short that expiry is awaited quickly, so long that a renewal is not late on a busy machine.
     const OPTIONS: PeerOptions =
         PeerOptions { process_ttl: Duration::from_millis(1_200), leader_ttl: Duration::from_millis(600) };
+
+    fn process(format: u64) -> Process {
+        Process { id: ProcessId::new(), format, is_exclusive: false }
+    }
+
+    async fn join(state: &Arc<dyn StateStore>, format: u64) -> Result<Peers> {
+        Peers::join(Arc::clone(state), process(format), OPTIONS).await
+    }
 
     async fn eventually(condition: impl AsyncFn() -> bool) {
         let begun = Instant::now();
@@ -250,8 +404,8 @@ mod tests {
     #[tokio::test]
     async fn processes_know_each_other_until_they_leave_or_are_dropped() {
         let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
-        let one = Peers::join(Arc::clone(&state), OPTIONS).await.unwrap();
-        let other = Peers::join(Arc::clone(&state), OPTIONS).await.unwrap();
+        let one = join(&state, 4).await.unwrap();
+        let other = join(&state, 4).await.unwrap();
         let both = BTreeSet::from([one.id(), other.id()]);
         // Longer than the records live without a renewal.
         let begun = Instant::now();
@@ -261,7 +415,7 @@ mod tests {
         }
         drop(other);
         eventually(async || one.running().await.unwrap() == BTreeSet::from([one.id()])).await;
-        let third = Peers::join(Arc::clone(&state), OPTIONS).await.unwrap();
+        let third = join(&state, 4).await.unwrap();
         one.leave().await;
         assert_eq!(third.running().await.unwrap(), BTreeSet::from([third.id()]));
         assert_eq!(Peers::running_on(&*state).await.unwrap(), BTreeSet::from([third.id()]));
@@ -272,8 +426,8 @@ mod tests {
     #[tokio::test]
     async fn one_process_leads_until_it_stops_asking() {
         let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
-        let one = Peers::join(Arc::clone(&state), OPTIONS).await.unwrap();
-        let other = Peers::join(Arc::clone(&state), OPTIONS).await.unwrap();
+        let one = join(&state, 4).await.unwrap();
+        let other = join(&state, 4).await.unwrap();
         assert!(one.leads("janitor").await.unwrap());
         assert!(one.leads("janitor").await.unwrap(), "a leader stays the leader");
         assert!(!other.leads("janitor").await.unwrap());
@@ -291,10 +445,97 @@ mod tests {
         let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
         let mut asking = tokio::task::JoinSet::new();
         for _ in 0..16 {
-            let peers = Peers::join(Arc::clone(&state), PeerOptions::default()).await.unwrap();
+            let peers = Peers::join(Arc::clone(&state), process(4), PeerOptions::default()).await.unwrap();
             asking.spawn(async move { (peers.leads("janitor").await.unwrap(), peers) });
         }
         let asked = asking.join_all().await;
         assert_eq!(asked.iter().filter(|(leads, _)| *leads).count(), 1);
+    }
+
+    #[tokio::test]
+    async fn process_of_a_later_format_waits_until_those_of_earlier_ones_have_ended() {
+        let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
+        let (earlier, same) = (join(&state, 4).await.unwrap(), join(&state, 5).await.unwrap());
+        let later = join(&state, 5).await.unwrap();
+        let waiting = later.clone();
+        let superseding = tokio::spawn(async move { waiting.supersede_earlier().await });
+        earlier.superseded().await;
+        // It goes on until it has ended in order.
+        tokio::time::sleep(2 * OPTIONS.process_ttl).await;
+        assert!(!superseding.is_finished());
+        assert!(earlier.running().await.unwrap().contains(&earlier.id()));
+        earlier.leave().await;
+        superseding.await.unwrap().unwrap();
+        let error = join(&state, 4).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert_eq!(later.running().await.unwrap(), BTreeSet::from([same.id(), later.id()]));
+        for unconcerned in [&same, &later] {
+            let superseded = tokio::time::timeout(OPTIONS.process_ttl, unconcerned.superseded());
+            assert!(superseded.await.is_err(), "a process of the same format is superseded");
+        }
+    }
+
+    #[tokio::test]
+    async fn killed_process_of_an_earlier_format_is_waited_for_until_its_record_expires() {
+        let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
+        drop(join(&state, 4).await.unwrap());
+        let later = join(&state, 5).await.unwrap();
+        later.supersede_earlier().await.unwrap();
+        assert_eq!(later.running().await.unwrap(), BTreeSet::from([later.id()]));
+        Peers::alone().supersede_earlier().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn records_of_versions_without_formats_count_as_earlier() {
+        let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
+        let id = Uuid::new_v4();
+        let record = Write::put_for(process_key(id), Expect::Any, Vec::new(), OPTIONS.process_ttl);
+        state.apply(vec![record]).await.unwrap();
+        assert_eq!(processes_of(&*state).await.unwrap(), [Peer { id, format: 0, is_exclusive: false }]);
+    }
+
+    #[tokio::test]
+    async fn process_that_is_restarted_ends_the_records_of_its_predecessor() {
+        let (state, folder) = (Arc::new(MemoryState::new()), tempfile::tempdir().unwrap());
+        let state: Arc<dyn StateStore> = state;
+        let file = folder.path().join("process");
+        let first = ProcessId::remembered(file.clone()).await.unwrap();
+        assert_eq!(first.predecessor, None);
+        let options = PeerOptions::default();
+        let peers =
+            Peers::join(Arc::clone(&state), Process { id: first, ..process(4) }, options).await.unwrap();
+        assert!(peers.leads("janitor").await.unwrap());
+        // Its record lives for a minute, as after a kill.
+        drop(peers);
+        let second = ProcessId::remembered(file.clone()).await.unwrap();
+        assert_eq!(second.predecessor, Some(first.own));
+        let peers =
+            Peers::join(Arc::clone(&state), Process { id: second, ..process(4) }, options).await.unwrap();
+        assert_eq!(peers.running().await.unwrap(), BTreeSet::from([second.own]));
+        assert!(peers.leads("janitor").await.unwrap());
+        std::fs::write(&file, "12").unwrap();
+        assert_eq!(ProcessId::remembered(file).await.unwrap().predecessor, None);
+    }
+
+    #[tokio::test]
+    async fn exclusive_process_works_alone() {
+        let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
+        let exclusive = || Process { is_exclusive: true, ..process(4) };
+        let join = async |process| Peers::join(Arc::clone(&state), process, OPTIONS).await;
+        let alone = join(exclusive()).await.unwrap();
+        for process in [exclusive(), process(4)] {
+            let error = join(process).await.unwrap_err();
+            assert!(
+                error.kind() == ErrorKind::Invalid && error.to_string().contains("another process"),
+                "{error}"
+            );
+        }
+        assert_eq!(alone.running().await.unwrap(), BTreeSet::from([alone.id()]), "who was refused has left");
+        alone.leave().await;
+        let shared = join(process(4)).await.unwrap();
+        let error = join(exclusive()).await.unwrap_err();
+        assert!(error.to_string().contains("other processes (1)"), "{error}");
+        shared.leave().await;
+        join(exclusive()).await.unwrap();
     }
 }

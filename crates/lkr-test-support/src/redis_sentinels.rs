@@ -66,6 +66,29 @@ impl RedisSentinels {
         master.expect("the sentinels must know a master")
     }
 
+    /// Runs `work` while one replica is away, so its writes reach the master and the other replica. Then these end, the first
+    /// comes back and becomes the master, and they come back as its replicas: what `work` wrote is lost.
+    ///
+    /// # Panics
+    /// If the sentinels choose no other master, or it gets no replicas.
+    pub fn lose(&mut self, work: impl FnOnce()) {
+        let first = self.master().port();
+        let late = self.servers.iter().map(RedisServer::port).rfind(|port| *port != first);
+        let is_late = |server: &RedisServer| Some(server.port()) == late;
+        self.servers.iter_mut().filter(|server| is_late(server)).for_each(RedisServer::kill);
+        work();
+        self.servers.iter_mut().filter(|server| !is_late(server)).for_each(RedisServer::kill);
+        self.servers.iter_mut().filter(|server| is_late(server)).for_each(RedisServer::restart);
+        self.wait_for_failover(first);
+        self.servers.iter_mut().filter(|server| !is_late(server)).for_each(RedisServer::restart);
+        let has_replicas = |server: &RedisServer| {
+            server
+                .command(&["INFO", "replication"])
+                .is_ok_and(|info| info.contains("min_slaves_good_slaves:2"))
+        };
+        self.wait("the new master has no replicas", || self.servers.iter().any(has_replicas));
+    }
+
     /// Has the sentinels make another server the master while the old one works.
     ///
     /// # Panics

@@ -179,6 +179,12 @@ impl KnowledgeBase {
         Arc::clone(&self.shared.state)
     }
 
+    /// Completes if a process of a later version of lkr waits to upgrade the stores that both work on. This one should shut
+    /// down; until it has, the other one waits.
+    pub async fn superseded(&self) {
+        self.shared.peers.superseded().await;
+    }
+
     /// Stops the workers. Waits up to `grace_period` for the documents that are being processed; the others continue
     /// after the next opening.
     pub async fn shutdown(&self, grace_period: Duration) {

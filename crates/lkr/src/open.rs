@@ -5,10 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use lkr_catalog::Outbox;
+use lkr_catalog::{Outbox, STORE_VERSION};
 use lkr_ingest::{DeletionPolicy, TaskObserver};
 use lkr_models::{ChatModelSource, Precision, RerankerSource};
-use lkr_state::{ContentionObserver, ObservedState, PeerOptions, Peers, StateStore, TaskQueue};
+use lkr_state::{ContentionObserver, ObservedState, PeerOptions, Peers, Process, StateStore, TaskQueue};
 use lkr_taxonomy::Taxonomy;
 
 use crate::{
@@ -102,8 +102,8 @@ impl KnowledgeBase {
     /// Opens a knowledge base with options.
     ///
     /// # Errors
-    /// `Conflict` if another process has it open, `Invalid` if a model's folder contains no usable model, `Unavailable` if the
-    /// given state store [has lost its records](crate::doctor::has_lost_records).
+    /// `Conflict` if another process has it open, `Invalid` if a model's folder contains no usable model, a later version
+    /// upgrades the given state store, or other processes use that store and cannot reach what is in this folder; `Unavailable` if that [has lost its records](crate::doctor::has_lost_records).
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
         let folders = Folders {
             data_dir: options.data_dir,
@@ -132,8 +132,8 @@ impl KnowledgeBase {
 /// The stores of a knowledge base that runs.
 struct RunningStores {
     all: AllStores,
-    /// The queue beside records that other processes may use.
-    shared_queue: Option<Arc<dyn TaskQueue>>,
+    /// The queue beside records that other processes may use, and how they know this one.
+    shared: Option<(Arc<dyn TaskQueue>, Process)>,
     embedded: Option<EmbeddedStore>,
     /// Whether nothing is in other stores.
     is_embedded: bool,
@@ -145,7 +145,11 @@ impl RunningStores {
         let needs_store = given.vectors.is_none() || given.state.is_none();
         let has_texts_and_state = given.state.is_none() && given.blobs.is_none();
         let is_embedded = has_texts_and_state && given.vectors.is_none();
-        let shared_queue = given.state.as_ref().map(|state| Arc::clone(&state.queue));
+        // What is in the data folder of one process, no other one finds.
+        let is_exclusive = given.vectors.is_none()
+            || given.blobs.is_none() && folders.blobs_dir.starts_with(&folders.data_dir);
+        let process = |id| Process { id, format: STORE_VERSION, is_exclusive };
+        let shared = given.state.as_ref().map(|state| (Arc::clone(&state.queue), process(state.process)));
         let Folders { data_dir, blobs_dir, .. } = folders.clone();
         let embedded = blocking(OPEN, move || {
             if has_texts_and_state {
@@ -156,20 +160,21 @@ impl RunningStores {
         .await?;
         let mut folder = embedded.as_ref().map(|embedded| OpenFolder(embedded.store.clone()));
         let all = given.or_embedded(folders, &mut folder).await?;
-        if shared_queue.is_some() {
+        if shared.is_some() {
             refuse_lost_records(&all.records, &*all.vectors, &all.blobs).await?;
         }
         refuse_unfinished_migration(&*all.records).await?;
-        Ok(Self { all, shared_queue, embedded, is_embedded })
+        Ok(Self { all, shared, embedded, is_embedded })
     }
 
     /// Gives the stores to a knowledge base, and tells the other processes of it.
     async fn on(self, builder: Builder, contention: Option<ContentionObserver>) -> Result<Builder> {
         let AllStores { vectors, records, blobs, originals } = self.all;
         let builder = builder.vectors(vectors).originals(originals).blobs(blobs);
-        let builder = match (self.shared_queue, &self.embedded) {
-            (Some(queue), _) => {
-                let peers = Peers::join(Arc::clone(&records), PeerOptions::default()).await;
+        let builder = match (self.shared, &self.embedded) {
+            (Some((queue, process)), _) => {
+                let options = PeerOptions::default();
+                let peers = Peers::join(Arc::clone(&records), process, options).await;
                 let peers = peers.map_err(lkr_catalog::Error::from).during("join the other processes")?;
                 builder.queue(queue).peers(peers)
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lkr_catalog::Originals;
-use lkr_state::{StateStore, TaskQueue};
+use lkr_state::{ProcessId, StateStore, TaskQueue};
 use lkr_store_lmdb::LmdbStore;
 use lkr_vectors::VectorStore;
 use object_store::ObjectStore;
@@ -90,6 +90,8 @@ pub struct SharedState {
     pub records: Arc<dyn StateStore>,
     /// The tasks.
     pub queue: Arc<dyn TaskQueue>,
+    /// How the others know this process.
+    pub process: ProcessId,
 }
 
 /// The stores of a configuration, for commands that work on them without a server.
@@ -105,8 +107,9 @@ pub struct ConfiguredStores {
     pub points: String,
     /// Where the texts and originals are.
     pub blobs: String,
-    /// The changes that were made while the state store was away and that it does not have yet.
-    pub unmerged: usize,
+    /// The changes that were made while the state store was away and that it does not have yet; `None` if a process that uses
+    /// the data folder has them.
+    pub unmerged: Option<usize>,
     /// The key that seals secrets, as hexadecimal digits.
     pub secret_key: String,
 }

@@ -36,6 +36,7 @@ mod revoked_rights;
 mod second_process;
 mod secrets;
 mod several_processes;
+mod shared_contract;
 mod shared_ratios;
 mod shell;
 mod sigterm;

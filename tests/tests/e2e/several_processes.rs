@@ -2,11 +2,16 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
+    process::Output,
     thread,
     time::{Duration, Instant},
 };
 
-use lkr_tests::{ADMIN_PASSWORD, CommandLine, Role, Seed, Server, SharedStores, printed};
+use lkr_catalog::STORE_VERSION;
+use lkr_state::{Expect, Write};
+use lkr_test_support::RedisSentinels;
+use lkr_tests::{ADMIN_PASSWORD, Role, Seed, Server, SharedStores, cli_binary, printed, server_binary};
 use serde_json::{Value, json};
 
 fn eventually(what: &str, condition: impl Fn() -> bool) {
@@ -15,6 +20,12 @@ fn eventually(what: &str, condition: impl Fn() -> bool) {
         assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
         thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// `lkr doctor --shared` with the configuration of a server, and more arguments.
+fn doctor(server: &Server, arguments: &[&str]) -> Output {
+    let mut command = server.command_of(cli_binary());
+    command.args(["doctor", "--shared"]).args(arguments).output().unwrap()
 }
 
 fn rock(n: u64) -> Value {
@@ -92,6 +103,165 @@ fn process_that_is_started_again_goes_on_with_its_tasks() {
     assert_eq!(server.wait_for_task(&task_id)["status"], "done");
     assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
     eventually("what ended is forgotten", || held() == 0);
+}
+
+/// Sentinels replace a master by a replica that it has not reached lately, so acknowledged writes are lost. The doctor names each
+/// document whose record is gone, and its repair restores them from their points and texts.
+#[test]
+fn lesson_43_documents_that_a_failover_lost_are_named_and_restored() {
+    let (Some(stores), Some(mut sentinels)) = (SharedStores::start(), RedisSentinels::start()) else {
+        return;
+    };
+    let redis = [("LKR_REDIS_URL", sentinels.url()), ("LKR_REDIS_WAIT_REPLICAS", "1".to_owned())];
+    let redis = redis.each_ref().map(|(key, value)| (*key, value.as_str()));
+    let server = stores.server_with(Role::All, &redis);
+    let kept = server.add(&rock(0));
+    let mut lost = Vec::new();
+    sentinels.lose(|| lost.extend((1..8).map(|n| server.add(&rock(n)))));
+    let listed = || {
+        let answer = server.try_call("GET", "/api/v1/documents", None, None).ok()?;
+        let items = (answer.status == 200).then(|| answer.data()["items"].clone())?;
+        Some(
+            items
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|item| item["doc_id"].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>(),
+        )
+    };
+    let login = json!({"username": "admin", "password": ADMIN_PASSWORD});
+    eventually("the new master accepts writes", || server.post("/auth/login", &login).status == 200);
+    assert_eq!(listed(), Some(vec![kept]), "the failover lost nothing");
+
+    let found = doctor(&server, &[]);
+    assert_eq!(found.status.code(), Some(1), "{}", printed(&found));
+    for doc_id in &lost {
+        let problem = format!("document {doc_id} has points and a text, but its record is lost");
+        assert!(printed(&found).contains(&problem), "{}", printed(&found));
+    }
+    server.stop();
+    let repaired = doctor(&server, &["--repair"]);
+    assert!(repaired.status.success(), "{}", printed(&repaired));
+    server.restart();
+    for (n, doc_id) in (1..8).zip(&lost) {
+        let response = server.search(&json!({"query": format!("number{n}"), "top_k": 1}));
+        assert_eq!(response["results"][0]["doc_id"], **doc_id, "{response}");
+    }
+    let checked = doctor(&server, &[]);
+    assert!(checked.status.success(), "{}", printed(&checked));
+}
+
+/// A process of a later version waits to upgrade the stores: this one ends in order, and starts again only once nothing of the later
+/// version is there.
+#[test]
+fn process_of_an_earlier_version_makes_room_for_a_later_one() {
+    let Some(stores) = SharedStores::start() else { return };
+    let server = stores.server(Role::All);
+    let tasks: Vec<String> =
+        (0..20).map(|n| server.submit(&rock(n))["task_id"].as_str().unwrap().to_owned()).collect();
+    let later = Write::put("process-format", Expect::Any, (STORE_VERSION + 1).to_string());
+    stores.apply(vec![later]);
+    eventually("the server ends", || server.has_ended());
+    assert_eq!(server.wait().code(), Some(1));
+    assert!(server.log().contains("a later version of lkr upgrades the stores"), "{}", server.log());
+    let refused = server.command().output().unwrap();
+    let reason = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && reason.contains("a later lkr upgrades the store"), "{reason}");
+    stores.apply(vec![Write::delete("process-format", Expect::Any)]);
+    server.restart();
+    for task in &tasks {
+        assert_eq!(server.wait_for_task(task)["status"], "done");
+    }
+}
+
+/// A process with its records in Redis and its points in its data folder is the only one: others would search without its points.
+#[test]
+fn process_with_points_of_its_own_works_alone() {
+    let Some(stores) = SharedStores::start() else { return };
+    let alone = stores.server_with(Role::All, &[("LKR_VECTORS", "embedded")]);
+    let _ = alone.add(&rock(1));
+    let refusal = |server: &Server, reason: &str| {
+        let refused = printed(&server.command().output().unwrap());
+        assert!(refused.contains(reason), "{refused}");
+    };
+    let shared = stores.stopped_server(Role::All);
+    refusal(&shared, "another process works on the same records");
+    // Its restart takes its own place at once, after a kill too.
+    alone.restart();
+    assert_eq!(alone.search(&json!({"query": "number1"}))["results"][0]["source"], "quarry:1");
+    alone.stop();
+    shared.restart();
+    refusal(&alone, "other processes (1) may work on the same records");
+}
+
+/// Processes of two versions work on the same stores, while each is replaced by the other and back. `LKR_E2E_EARLIER` is the path of
+/// an earlier server.
+#[test]
+fn processes_of_two_versions_work_as_one_service() {
+    let Some(program) = std::env::var_os("LKR_E2E_EARLIER") else {
+        eprintln!("skipped: `cargo xtask several versions PATH` names an earlier server");
+        return;
+    };
+    let Some(stores) = SharedStores::start() else { return };
+    let documents = 300;
+    let (mut api, mut worker) = (stores.server(Role::Api), stores.server(Role::Worker));
+    let programs = [Path::new(&program), server_binary()];
+    let mut tasks: BTreeMap<u64, String> = BTreeMap::new();
+    for n in 0..documents {
+        if n % 50 == 25 {
+            // Both meet: first the worker is of the other version, then the server too, then both change again.
+            let round = (n / 50) as usize;
+            let replaced = if round.is_multiple_of(2) { &mut worker } else { &mut api };
+            if round.is_multiple_of(3) {
+                replaced.kill()
+            } else {
+                replaced.stop()
+            }
+            replaced.run_program(programs[round / 2 % 2]);
+            replaced.restart();
+        }
+        let accepted = api.call("POST", "/documents", Some(&rock(n)), Some(api.admin()));
+        assert_eq!(accepted.status, 202, "{accepted:?}");
+        tasks.insert(n, accepted.data()["task_id"].as_str().unwrap().to_owned());
+        if n >= 100 && n % 3 == 0 {
+            let earlier = n - 100;
+            let title = json!({"title": format!("Stone {earlier}"), "metadata": {"renamed": "yes"}});
+            assert_eq!(api.wait_for_task(&tasks[&earlier])["status"], "done");
+            let found = api.search(&json!({"query": format!("number{earlier}"), "top_k": 1}));
+            let doc_id =
+                found["results"][0]["doc_id"].as_str().unwrap_or_else(|| panic!("{found}")).to_owned();
+            let path = format!("/documents/{doc_id}");
+            let renamed = api.call("PATCH", &path, Some(&title), Some(api.admin()));
+            assert_eq!(renamed.status, 200, "{renamed:?}");
+        }
+    }
+    for (n, task) in &tasks {
+        assert_eq!(api.wait_for_task(task)["status"], "done", "rock {n}");
+    }
+    worker.stop();
+    worker.run_program(server_binary());
+    worker.restart();
+    let titles: BTreeMap<String, String> = api
+        .list_all("/documents")
+        .iter()
+        .map(|document| {
+            let text = |key: &str| document[key].as_str().unwrap().to_owned();
+            (text("source"), text("title"))
+        })
+        .collect();
+    assert_eq!(titles.len() as u64, documents, "each document exists once");
+    for n in 0..documents {
+        let is_renamed = n + 100 < documents && (n + 100) % 3 == 0;
+        let title = if is_renamed { format!("Stone {n}") } else { format!("Rock {n}") };
+        assert_eq!(titles[&format!("quarry:{n}")], title);
+        let found = api.search(&json!({"query": format!("number{n}"), "top_k": 1}));
+        assert_eq!(found["results"][0]["title"], title, "{found}");
+    }
+    api.stop();
+    worker.stop();
+    let checked = doctor(&api, &[]);
+    assert!(checked.status.success(), "{}", printed(&checked));
 }
 
 /// Documents are submitted to a server, while processes that ingest are killed. Afterwards each document exists exactly once and
@@ -221,12 +391,7 @@ fn emptied_redis_is_refused_until_its_records_are_restored() {
     assert!(printed(&started).contains("lkr doctor --shared --repair"), "{}", printed(&started));
 
     api.stop();
-    let lkr = CommandLine::alone();
-    let doctor = |arguments: &[&str]| {
-        let mut command = lkr.command(arguments);
-        command.envs(stores.environment(Role::All)).env("LKR_DATA_DIR", api.data_dir()).output().unwrap()
-    };
-    let repaired = doctor(&["doctor", "--shared", "--repair"]);
+    let repaired = doctor(&api, &["--repair"]);
     assert!(repaired.status.success(), "{}", printed(&repaired));
     api.restart();
     let refused = api.post("/auth/login", &login);

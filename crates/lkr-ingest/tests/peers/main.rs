@@ -9,13 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lkr_catalog::{Catalog, ChangeNote, Originals, Task, TaskResult, TaskStatus, Texts};
+use lkr_catalog::{Catalog, ChangeNote, Originals, STORE_VERSION, Task, TaskResult, TaskStatus, Texts};
 use lkr_domain::{Creator, Dedup, DocId, Document, Layer, NewDocument, TaskId};
 use lkr_ingest::{DocumentChange, IngestOptions, Ingestor, Ports, ReembedTrigger, Submission, Workers};
 use lkr_models::{Embedder, EmbedderSource, MemoryEmbedder};
 use lkr_parsers::Markdown;
 use lkr_state::{
-    Expect, MemoryQueue, MemoryState, PeerOptions, Peers, StateStore, StateStoreExt, TaskQueue, Write,
+    Expect, MemoryQueue, MemoryState, PeerOptions, Peers, ProcessId, StateStore, StateStoreExt, TaskQueue,
+    Write,
 };
 use lkr_vectors::{Filter, Include, MemoryVectors, VectorStore};
 use object_store::memory::InMemory;
@@ -58,7 +59,7 @@ impl Stores {
     }
 
     async fn process_with(&self, options: IngestOptions) -> Process {
-        let peers = Peers::join(Arc::clone(&self.state), PEERS).await.unwrap();
+        let peers = Peers::join(Arc::clone(&self.state), peer(STORE_VERSION), PEERS).await.unwrap();
         let ports = self.ports(peers.clone(), self.uploads.path());
         let ingestor = Ingestor::open(ports, options).await.unwrap();
         let workers = ingestor.start().await.unwrap();
@@ -83,6 +84,11 @@ impl Stores {
             peers,
         }
     }
+}
+
+/// What a process tells the others.
+fn peer(format: u64) -> lkr_state::Process {
+    lkr_state::Process { id: ProcessId::new(), format, is_exclusive: false }
 }
 
 struct Process {
@@ -229,6 +235,30 @@ async fn claim_of_a_process_that_ended_does_not_count() {
     assert_eq!(live(&catalog, &task).await.title, "Rock 1");
 }
 
+/// A store is upgraded once the processes of the earlier version have ended, which they are asked to. From then on none can join.
+#[tokio::test(flavor = "multi_thread")]
+async fn store_is_upgraded_once_processes_of_the_earlier_version_have_ended() {
+    let stores = Stores::new();
+    let join = async |format| Peers::join(Arc::clone(&stores.state), peer(format), PEERS).await;
+    let earlier = join(STORE_VERSION - 1).await.unwrap();
+    let version = Write::put("version", Expect::Absent, (STORE_VERSION - 1).to_string());
+    stores.state.apply(vec![version]).await.unwrap();
+    let opening = tokio::spawn({
+        let stores = stores.clone();
+        async move { stores.process(1).await }
+    });
+    earlier.superseded().await;
+    assert_eq!(stores.catalog().version().await.unwrap(), STORE_VERSION - 1);
+    assert!(!opening.is_finished());
+    earlier.leave().await;
+    let later = opening.await.unwrap();
+    assert_eq!(stores.catalog().version().await.unwrap(), STORE_VERSION);
+    let error = join(STORE_VERSION - 1).await.unwrap_err();
+    assert!(error.to_string().contains("a later lkr"), "{error}");
+    let task = later.ingestor.submit(text(1), by_eva()).await.unwrap();
+    assert_eq!(live(&stores.catalog(), &task).await.title, "Rock 1");
+}
+
 /// A note of a change in a process that runs is left alone; once the process is gone, another repairs the document.
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_are_repaired_once_their_process_is_gone() {
@@ -236,7 +266,7 @@ async fn changes_are_repaired_once_their_process_is_gone() {
     let catalog = stores.catalog();
     let worker = stores.process(2).await;
     let document = live(&catalog, &worker.ingestor.submit(text(1), by_eva()).await.unwrap()).await;
-    let gone = Peers::join(Arc::clone(&stores.state), PEERS).await.unwrap();
+    let gone = Peers::join(Arc::clone(&stores.state), peer(STORE_VERSION), PEERS).await.unwrap();
     let note = ChangeNote::new(catalog.clock(), document.doc_id, gone.id());
     catalog.note_change(&note).await.unwrap();
     // A change through the worker wakes its janitor.

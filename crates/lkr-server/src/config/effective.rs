@@ -282,6 +282,11 @@ impl Config {
             (s3, self.s3_secret_access_key.is_some(), "blobs in an object store need s3_secret_access_key"),
             (self.role != ProcessRole::All, redis, "role = api and role = worker need state = redis"),
             (self.role != ProcessRole::All, qdrant, "role = api and role = worker need vectors = qdrant"),
+            (
+                self.role != ProcessRole::All,
+                self.blobs.is_some(),
+                "role = api and role = worker need blobs that all processes share: s3://… or a folder",
+            ),
         ];
         match needs.iter().find(|(if_this, then_that, _)| *if_this && !then_that) {
             Some((.., problem)) => Err((*problem).to_owned()),

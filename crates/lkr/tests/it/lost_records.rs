@@ -18,11 +18,11 @@ use lkr::{
     },
     spaces::{NewSpace, ReadPolicy, Spaces, WritePolicy},
 };
-use lkr_catalog::{Originals, Texts, l1_id};
+use lkr_catalog::{Originals, STORE_VERSION, Texts, l1_id};
 use lkr_parsers::{Markdown, Parser as _, Source, encode_blocks};
 use lkr_state::{
-    Expect, FailingState, MemoryQueue, MemoryState, PeerOptions, Peers, ScanOrder, StateStore, StateStoreExt,
-    TaskQueue, Write,
+    Expect, FailingState, MemoryQueue, MemoryState, PeerOptions, Peers, Process, ProcessId, ScanOrder,
+    StateStore, StateStoreExt, TaskQueue, Write,
 };
 use lkr_vectors::{Condition, Filter, Include};
 use tempfile::TempDir;
@@ -156,7 +156,7 @@ impl Case {
             doctor: DoctorOptions { folders: Folders::new(self.folder.path()), repair, readers: Vec::new() },
             stores: OtherStores {
                 vectors: Some(vectors),
-                state: Some(SharedState { records: state, queue }),
+                state: Some(SharedState { records: state, queue, process: ProcessId::new() }),
                 blobs: Some(blobs),
             },
             deletions: vec![read_deletion],
@@ -507,7 +507,13 @@ async fn text_without_points_is_kept_aside_and_points_without_text_are_kept() {
 async fn repair_is_refused_while_processes_run_unless_it_is_forced() {
     let case = Case::new();
     let kb = fill(&case).await;
-    let peers = Peers::join(Arc::clone(&case.stores.state), PeerOptions::default()).await.unwrap();
+    let peers = Peers::join(
+        Arc::clone(&case.stores.state),
+        Process { id: ProcessId::new(), format: STORE_VERSION, is_exclusive: false },
+        PeerOptions::default(),
+    )
+    .await
+    .unwrap();
     let checked = case.examine(false).await;
     assert_eq!((checked.running_processes, checked.report.findings.len()), (1, 0), "{checked:#?}");
     let refused = examine_stores(case.options(true)).await.unwrap_err();
