@@ -72,7 +72,7 @@ fn main() -> Result<()> {
         Some("several") => several::run(rest.first().and_then(|part| part.to_str())),
         Some("clients") => clients::check(&rest),
         Some("console") => console(rest.first().and_then(|what| what.to_str())),
-        Some("deploy") => deploy::check(),
+        Some("deploy") => deploy::run_task(),
         Some("breaks") => breaks::check_breaks(&rest),
         _ => bail!(USAGE),
     }
