@@ -1,13 +1,15 @@
-//! `cargo xtask deploy`: checks the files in `deploy` with the tools that they are written for.
+//! `cargo xtask deploy`: checks the files in `deploy` with the tools that they are written for, and replays the Dockerfile.
 //! What can be checked without a tool is a test in `deploy/samples.rs` and `deploy/configurations.rs`.
 
 mod configurations;
 mod dockerfile;
+mod image;
 #[cfg(test)]
 mod samples;
 mod yaml;
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -102,9 +104,13 @@ const CHECKS: [Check; 7] = [
     },
 ];
 
-/// `cargo xtask deploy`: runs each check whose tool can be had.
-pub(crate) fn run_task() -> Result<()> {
-    check(|check| tools::or_skip(check.what, (check.tool)()))
+/// `cargo xtask deploy [image …]`: runs each check whose tool can be had, or replays the Dockerfile.
+pub(crate) fn run_task(arguments: &[OsString]) -> Result<()> {
+    match arguments.split_first() {
+        None => check(|check| tools::or_skip(check.what, (check.tool)())),
+        Some((what, rest)) if what == "image" => image::replay(rest),
+        Some((what, _)) => bail!("{} is no part of deploy", what.display()),
+    }
 }
 
 /// Runs each check whose tool is there; the others are visible skips.
