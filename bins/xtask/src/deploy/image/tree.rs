@@ -141,7 +141,7 @@ impl Tree {
             vec![self.folder.display().to_string(), format!("PATH={PATH}"), "HOME=/root".into()];
         arguments.extend(variables);
         arguments.extend(["/bin/sh", "-c", script].map(str::to_owned));
-        namespaces(&["--pid", "--fork"], IN_TREE, &arguments)
+        namespaces(&["--pid", "--fork"], IN_TREE, &arguments).with_context(|| format!("failed: RUN {script}"))
     }
 
     /// Copies a file, or the contents of a folder whose path ends with a slash, to a path of the image.
