@@ -8,7 +8,6 @@
 #![expect(clippy::print_stderr, reason = "tests print skips and server logs")]
 
 mod api;
-mod binary;
 mod command_line;
 mod damage;
 mod invariants;
@@ -25,10 +24,10 @@ mod upload;
 mod watched_documents;
 mod webhook_receiver;
 
-pub use binary::{cli_binary, server_binary, workspace};
 pub use command_line::{CommandLine, printed};
 pub use damage::damage_graphs;
 pub use invariants::{ByLayer, assert_consistent, assert_garbage_collected, open_store, stored};
+pub use lkr_test_support::{cli_binary, server_binary, workspace};
 pub use load::{DocumentVersion, LedgerEntry, Load, Rewrite, RewriteKind, Termination};
 pub use model::model_dir;
 pub use raw_http::{send_raw, send_raw_in_parts, send_raw_on};

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::binary::workspace;
+use crate::workspace;
 
 /// The folder of the embedding model; `None` if it is absent, which skips the calling test.
 #[must_use]

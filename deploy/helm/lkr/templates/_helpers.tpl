@@ -24,7 +24,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if eq .Values.mode "embedded" -}}server{{- else -}}api{{- end -}}
 {{- end -}}
 
-{{/* One pod. Takes a dict of root, component and resources. */}}
+{{/* What runs the pods of a part of mode scaled: pods with volumes of their own are those of a StatefulSet. */}}
+{{- define "lkr.kind" -}}
+{{- if .persistence.enabled -}}StatefulSet{{- else -}}Deployment{{- end -}}
+{{- end -}}
+
+{{/* The claim of each pod for the volume of its data folder. Takes the values of persistence. */}}
+{{- define "lkr.dataClaim" -}}
+- metadata:
+    name: data
+  spec:
+    accessModes: [ReadWriteOnce]
+    {{- with .storageClass }}
+    storageClassName: {{ . }}
+    {{- end }}
+    resources:
+      requests:
+        storage: {{ .size }}
+{{- end -}}
+
+{{/* One pod. Takes a dict of root, component, resources, and of persistence unless that is always on. */}}
 {{- define "lkr.pod" -}}
 {{- $root := .root -}}
 metadata:
@@ -115,14 +134,19 @@ spec:
           mountPath: /data
         - name: tmp
           mountPath: /tmp
+        {{- if $root.Values.certificates.existingConfigMap }}
+        - name: certificates
+          mountPath: /certificates
+          readOnly: true
+        {{- end }}
         {{- if $root.Values.model.existingClaim }}
         - name: model
           mountPath: /models
           readOnly: true
         {{- end }}
   volumes:
-    {{- if ne .component "server" }}
-    # Files while they are read; nothing in it is needed after a stop.
+    {{- if and .persistence (not .persistence.enabled) }}
+    # It survives a restart of the container, and ends with the pod.
     - name: data
       emptyDir:
         sizeLimit: 4Gi
@@ -131,6 +155,11 @@ spec:
       emptyDir:
         medium: Memory
         sizeLimit: 64Mi
+    {{- with $root.Values.certificates.existingConfigMap }}
+    - name: certificates
+      configMap:
+        name: {{ . }}
+    {{- end }}
     {{- with $root.Values.model.existingClaim }}
     - name: model
       persistentVolumeClaim:

@@ -1,3 +1,7 @@
+//! The programs under test.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "test helpers panic on failure")]
+
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -49,10 +53,10 @@ fn link_as_server(program: &Path) -> PathBuf {
 /// The root of the workspace.
 ///
 /// # Panics
-/// Never: the tests are in it.
+/// Never: this crate is in it.
 #[must_use]
 pub fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate is in the workspace")
 }
 
 fn build_if_stale(package: &str, name: &str) -> PathBuf {
