@@ -42,7 +42,7 @@ impl Auth {
         by: Actor<'_>,
     ) -> Result<NewKey> {
         let request = KeyRequest { name, expires_in, scope: KeyScope::default() };
-        self.store_key(username, new_key(request, None)?, by).await
+        self.store_key(username, new_key(request, None, self.state.now())?, by).await
     }
 
     /// Like [`create_key`](Self::create_key), for the owner of a credential. If the credential is a key, the new key
@@ -67,7 +67,7 @@ impl Auth {
             Credential::Key { expires_at, .. } => expires_at,
             Credential::Session => None,
         };
-        let new = new_key(request, limit)?;
+        let new = new_key(request, limit, self.state.now())?;
         self.store_key(&identity.account.username, new, identity.account.by(request_id)).await
     }
 
@@ -109,7 +109,7 @@ impl Auth {
         let Some((account, _)) = self.read(username).await? else { return Ok(None) };
         let Some(record) = self.state.get(&listed_key(&account.id, id)).await? else { return Ok(None) };
         let listed: ListedKeyV1 = decode(&record.value)?;
-        Ok(listed.is_live(&account).then(|| listed.scope.into()))
+        Ok(listed.is_live(&account, self.state.now()).then(|| listed.scope.into()))
     }
 
     /// Deletes a key of an account.
@@ -123,7 +123,7 @@ impl Auth {
         let key = listed_key(&account.id, id);
         let record = self.state.get(&key).await?.ok_or_else(unknown)?;
         let listed: ListedKeyV1 = decode(&record.value)?;
-        if !listed.is_live(&account) {
+        if !listed.is_live(&account, self.state.now()) {
             return Err(unknown());
         }
         let detail = detail([("username", account.username.into()), ("name", listed.name.into())]);
@@ -146,7 +146,7 @@ impl Auth {
             account.id == key.account_id
                 && account.key_epoch == key.key_epoch
                 && !account.disabled
-                && !has_passed(key.expires_at)
+                && !has_passed(key.expires_at, self.state.now())
         };
         let credential = Credential::Key { id, expires_at: key.expires_at, scope: key.scope.into() };
         Ok(account.filter(is_live).map(|account| (account, credential)))
@@ -175,18 +175,19 @@ impl Auth {
     ) -> Result<Page<ApiKey, KeyId>> {
         let after = after.map(|id| listed_key(&account.id, id));
         let listing = RecordListing { state: &*self.state, prefix, order: ScanOrder::Descending, after };
+        let now = self.state.now();
         let pick = |key: &str, record: &Record| {
             let id = key.strip_prefix(prefix).and_then(|id| id.parse().ok()).ok_or_else(damaged)?;
             let listed: ListedKeyV1 = decode(&record.value)?;
-            Ok(listed.is_live(account).then(|| listed.into_key(id)))
+            Ok(listed.is_live(account, now).then(|| listed.into_key(id)))
         };
         listing.page(limit, pick, |key| key.id).await
     }
 }
 
 impl ListedKeyV1 {
-    fn is_live(&self, account: &AccountV1) -> bool {
-        self.key_epoch == account.key_epoch && !has_passed(self.expires_at)
+    fn is_live(&self, account: &AccountV1, now: OffsetDateTime) -> bool {
+        self.key_epoch == account.key_epoch && !has_passed(self.expires_at, now)
     }
 
     fn into_key(self, id: KeyId) -> ApiKey {
@@ -195,8 +196,8 @@ impl ListedKeyV1 {
     }
 }
 
-fn has_passed(time: Option<OffsetDateTime>) -> bool {
-    time.is_some_and(|time| time <= OffsetDateTime::now_utc())
+fn has_passed(time: Option<OffsetDateTime>, now: OffsetDateTime) -> bool {
+    time.is_some_and(|time| time <= now)
 }
 
 /// Refuses a new key for an account that its owner cannot use. A request may have been authenticated before the account
@@ -222,14 +223,17 @@ fn check_name(name: &str) -> Result<()> {
     Err(Error::invalid("name", "must have 1 to 100 characters, not all blank, and no control characters"))
 }
 
-/// A new key that expires at `limit` or earlier.
-fn new_key(request: KeyRequest<'_>, limit: Option<OffsetDateTime>) -> Result<NewKey> {
+/// A new key that is created now and expires at `limit` or earlier.
+fn new_key(
+    request: KeyRequest<'_>,
+    limit: Option<OffsetDateTime>,
+    created_at: OffsetDateTime,
+) -> Result<NewKey> {
     let KeyRequest { name, expires_in, scope } = request;
     check_name(name)?;
     if expires_in.is_some_and(|lifetime| !LIFETIME.contains(&lifetime)) {
         return Err(Error::invalid("expires_in", "must be one second to a hundred years"));
     }
-    let created_at = OffsetDateTime::now_utc();
     let expires_at = expires_in.map(|lifetime| created_at + lifetime).or(limit);
     if limit.is_some_and(|limit| expires_at > Some(limit)) {
         return Err(Error::invalid("expires_in", "the key would expire after the key that creates it"));

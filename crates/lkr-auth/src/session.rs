@@ -3,7 +3,6 @@ use std::fmt;
 use lkr_domain::hex;
 use lkr_state::{Expect, StateStoreExt, Write};
 use sha2::{Digest, Sha256};
-use time::OffsetDateTime;
 
 use crate::{
     Account, Auth, Error, Result,
@@ -42,7 +41,7 @@ impl Auth {
     pub(crate) async fn live_session(&self, token_hash: &str) -> Result<Option<(AccountV1, u64)>> {
         let Some(record) = self.state.get(&session_key(token_hash)).await? else { return Ok(None) };
         let session: SessionV1 = decode(&record.value)?;
-        if session.expires_at <= OffsetDateTime::now_utc() {
+        if session.expires_at <= self.state.now() {
             return Ok(None);
         }
         let account = self.read(&session.username).await?.map(|(account, _)| account);
@@ -60,7 +59,7 @@ impl Auth {
             username: account.username.clone(),
             account_id: account.id.clone(),
             epoch: account.epoch,
-            expires_at: OffsetDateTime::now_utc() + self.session_ttl,
+            expires_at: self.state.now() + self.session_ttl,
         };
         let write = Write::put_for(session_key(&hash), Expect::Absent, encode(session)?, self.session_ttl);
         Ok((Login { token, expires_in: self.session_ttl, account: Account::from(account) }, write))

@@ -9,7 +9,6 @@ use std::{
 use lkr_domain::hex;
 use lkr_state::{Expect, KeyedMutex, StateStore, StateStoreExt, Write, retry_on_conflict};
 use sha2::{Digest, Sha256};
-use time::OffsetDateTime;
 use tokio::sync::MutexGuard;
 
 use crate::{
@@ -102,7 +101,7 @@ impl Throttle {
     /// `RateLimited` if it is not.
     pub(crate) async fn check(&self, subject: &ThrottleSubject) -> Result<()> {
         let (failures, _) = self.read(subject).await?;
-        match retry_after(&failures.at_ms, subject.limit, self.window_ms(), now_ms()) {
+        match retry_after(&failures.at_ms, subject.limit, self.window_ms(), self.now_ms()) {
             None => Ok(()),
             Some(retry_after) => Err(Error::new(
                 ErrorKind::RateLimited { retry_after },
@@ -116,7 +115,7 @@ impl Throttle {
     pub(crate) async fn count(&self, subject: &ThrottleSubject) -> Result<()> {
         retry_on_conflict(&*self.state, "authentication", || async {
             let (mut failures, expect) = self.read(subject).await?;
-            add(&mut failures.at_ms, subject.limit, self.window_ms(), now_ms());
+            add(&mut failures.at_ms, subject.limit, self.window_ms(), self.now_ms());
             let write = Write::put_for(&subject.key, expect, encode(failures)?, self.options.window);
             Ok(self.state.apply(vec![write]).await?)
         })
@@ -133,6 +132,11 @@ impl Throttle {
             return Ok((FailuresV1::default(), Expect::Absent));
         };
         Ok((decode(&record.value)?, Expect::Version(record.version)))
+    }
+
+    /// By the clock that all processes share.
+    fn now_ms(&self) -> i64 {
+        i64::try_from(self.state.now().unix_timestamp_nanos() / 1_000_000).unwrap_or(i64::MAX)
     }
 
     fn window_ms(&self) -> i64 {
@@ -158,10 +162,6 @@ fn retry_after(at_ms: &[i64], limit: usize, window_ms: i64, now_ms: i64) -> Opti
     let left = window_ms.saturating_sub(now_ms.saturating_sub(*oldest));
     let left = u64::try_from(left.min(window_ms)).ok().filter(|&left| left > 0)?;
     Some(Duration::from_millis(left.max(1000)))
-}
-
-fn now_ms() -> i64 {
-    i64::try_from(OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

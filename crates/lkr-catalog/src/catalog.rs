@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use lkr_domain::{Clock, DocId, Document, Scope, SpaceName, SystemClock, TaskId};
-use lkr_state::{ConflictError, Record, StateStore, StateStoreExt, Write};
+use lkr_domain::{Clock, DocId, Document, Scope, SpaceName, TaskId};
+use lkr_state::{ConflictError, Record, StateStore, StateStoreExt, StoreClock, Write};
 use time::OffsetDateTime;
 
 use crate::{Outbox, Result, Task, document, key, task_record::read_task};
@@ -27,7 +27,8 @@ impl Catalog {
     /// The catalog over `state`.
     #[must_use]
     pub fn new(state: Arc<dyn StateStore>) -> Self {
-        Self { state, outbox: None, clock: Arc::new(SystemClock) }
+        let clock = Arc::new(StoreClock::new(Arc::clone(&state)));
+        Self { state, outbox: None, clock }
     }
 
     /// The same catalog with an outbox that reports its steps.
@@ -36,7 +37,7 @@ impl Catalog {
         Self { outbox: Some(outbox), ..self }
     }
 
-    /// The same catalog with another clock than the system's.
+    /// The same catalog with another clock than the store's.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use lkr_state::{
     Error, ErrorKind, Key, MergePolicy, Op, Record, Result, ScanOrder, StateStore, StateStoreExt, Write,
 };
+use time::OffsetDateTime;
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -306,6 +307,10 @@ impl StateStore for FallbackState {
             Some(_) => Err(away("health")),
             None => Ok(()),
         }
+    }
+
+    fn now(&self) -> OffsetDateTime {
+        self.shared.remote.now()
     }
 
     fn report_contention(&self, operation: &'static str) {

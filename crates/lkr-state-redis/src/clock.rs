@@ -5,6 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use time::OffsetDateTime;
+
+/// How long the time is reckoned from one reading of the server's clock.
+const LONGEST_WITHOUT_READING: Duration = Duration::from_secs(60);
+
 /// What the server's clock showed when it was last read.
 #[derive(Debug)]
 pub(crate) struct ServerClock {
@@ -19,6 +24,22 @@ impl ServerClock {
     /// Notes what the clock showed, in milliseconds since 1970.
     pub(crate) fn set(&self, millis: u64) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), millis));
+    }
+
+    /// The present time; that of this machine if the server's was not read yet.
+    pub(crate) fn now(&self) -> OffsetDateTime {
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = last.and_then(|(at, millis)| {
+            let read = OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).ok()?;
+            read.checked_add(at.elapsed().try_into().ok()?)
+        });
+        server.unwrap_or_else(OffsetDateTime::now_utc)
+    }
+
+    /// Whether the clock should be read again, because the clocks of two machines drift apart.
+    pub(crate) fn is_old(&self) -> bool {
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_none_or(|(at, _)| at.elapsed() > LONGEST_WITHOUT_READING)
     }
 
     /// The time after `wait` from now in milliseconds since 1970; `None` if the clock was not read yet.

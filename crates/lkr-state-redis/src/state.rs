@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use lkr_state::{Error, ErrorKind, Expect, Key, Op, Record, Result, ScanOrder, StateStore, Write};
+use time::OffsetDateTime;
 
 use crate::{
     client::{Call, RedisClient},
@@ -123,6 +124,10 @@ impl StateStore for RedisState {
 
     async fn health(&self) -> Result<()> {
         self.client.health().await
+    }
+
+    fn now(&self) -> OffsetDateTime {
+        self.client.clock.now()
     }
 }
 

@@ -2,6 +2,7 @@ use std::{fmt, path::Path, pin::Pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use lkr_domain::TaskId;
+use time::OffsetDateTime;
 
 use crate::{
     Claim, Error, ErrorKind, Key, Lane, Record, Result, ScanOrder, StateStore, TaskQueue, Work, Write,
@@ -96,6 +97,10 @@ impl StateStore for FailingState {
     async fn health(&self) -> Result<()> {
         self.inject_fault("health").await?;
         self.inner.health().await
+    }
+
+    fn now(&self) -> OffsetDateTime {
+        self.inner.now()
     }
 
     fn report_contention(&self, operation: &'static str) {

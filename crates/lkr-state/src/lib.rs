@@ -15,6 +15,7 @@ mod queue;
 mod remembered_claims;
 mod retry_on_conflict;
 mod store;
+mod store_clock;
 mod traced;
 
 pub use error::{Error, ErrorKind, RecordsLost, Result};
@@ -32,4 +33,5 @@ pub use retry_on_conflict::{
     ConflictError, ContentionObserver, MAX_ATTEMPTS, ObservedState, contention_reason, retry_on_conflict,
 };
 pub use store::{Expect, Key, Op, Record, ScanOrder, StateStore, StateStoreExt, Write};
+pub use store_clock::StoreClock;
 pub use traced::TracedState;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use time::OffsetDateTime;
 
 use crate::{Error, ErrorKind, Key, Record, Result, ScanOrder, StateStore, Write};
 
@@ -144,6 +145,10 @@ impl StateStore for ObservedState {
 
     async fn health(&self) -> Result<()> {
         self.inner.health().await
+    }
+
+    fn now(&self) -> OffsetDateTime {
+        self.inner.now()
     }
 
     fn report_contention(&self, operation: &'static str) {

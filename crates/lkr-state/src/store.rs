@@ -2,6 +2,7 @@ use std::{fmt::Debug, path::Path, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use time::OffsetDateTime;
 
 use crate::Result;
 
@@ -49,6 +50,12 @@ pub trait StateStore: Debug + Send + Sync + 'static {
 
     /// Whether the store is reachable.
     async fn health(&self) -> Result<()>;
+
+    /// The present time by the clock that all processes on the store share, as this process estimates it. What one process
+    /// writes and another compares with the time, such as when a session ends, is counted by it.
+    fn now(&self) -> OffsetDateTime {
+        OffsetDateTime::now_utc()
+    }
 
     /// [`retry_on_conflict`](crate::retry_on_conflict) calls this when `operation` gives up because of contention. Stores
     /// ignore it; [`ObservedState`](crate::ObservedState) passes it to an observer.

@@ -1,6 +1,7 @@
 use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
+use time::OffsetDateTime;
 use tracing::{Instrument, debug_span};
 
 use crate::{Key, Record, Result, ScanOrder, StateStore, Write};
@@ -48,6 +49,10 @@ impl StateStore for TracedState {
 
     async fn health(&self) -> Result<()> {
         self.inner.health().instrument(debug_span!("state.health")).await
+    }
+
+    fn now(&self) -> OffsetDateTime {
+        self.inner.now()
     }
 
     fn report_contention(&self, operation: &'static str) {

@@ -60,7 +60,7 @@ pub(crate) async fn attempt(
     let ReceiverResponse { status, failure, retry_after } = send(&shared, &webhook, &leased).await;
     let state = &*shared.deps.state;
     let options = &shared.deps.options;
-    let (now, attempts) = (now_ms(), leased.delivery.attempts.saturating_add(1));
+    let (now, attempts) = (now_ms(state), leased.delivery.attempts.saturating_add(1));
     let entry = |state, next_ms| LogEntry {
         state,
         attempts,
@@ -93,7 +93,7 @@ async fn send(shared: &WebhooksShared, webhook: &WebhookV1, leased: &LeasedDeliv
         );
     };
     let body = &leased.delivery.body;
-    let signature = signature(secret.expose(), now_ms() / 1000, body);
+    let signature = signature(secret.expose(), now_ms(&*shared.deps.state) / 1000, body);
     let (Ok(signature), Ok(id)) =
         (HeaderValue::from_str(&signature), HeaderValue::from_str(&leased.event.to_string()))
     else {

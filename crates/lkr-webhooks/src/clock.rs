@@ -1,12 +1,18 @@
 //! Times as numbers and as text.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use lkr_state::StateStore;
 use time::{OffsetDateTime, UtcOffset, macros::format_description};
 
-/// Now, in milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
+/// Now by the clock of the store, in milliseconds since 1970.
+pub(crate) fn now_ms(state: &dyn StateStore) -> u64 {
+    in_ms(state.now())
+}
+
+/// A time in milliseconds since 1970.
+pub(crate) fn in_ms(at: OffsetDateTime) -> u64 {
+    (at.unix_timestamp_nanos() / 1_000_000).try_into().unwrap_or_default()
 }
 
 /// A duration in whole milliseconds.

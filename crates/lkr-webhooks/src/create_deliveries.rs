@@ -72,7 +72,7 @@ impl DeliveryLoop {
             };
             for webhook in webhooks.all.iter().filter(|webhook| webhook.gets(&event)) {
                 let delivery = new_delivery(&event);
-                let (record, due_ms) = (encode(&delivery)?, now_ms());
+                let (record, due_ms) = (encode(&delivery)?, now_ms(&*self.shared.deps.state));
                 let created = created.entry(webhook.id).or_default();
                 let entry = if self.has_room(webhook.id, created, record.len()) {
                     created.add(id, record.len());

@@ -123,7 +123,7 @@ impl DeliveryLoop {
         }
         // If no other process uses the store, every lease from before this start was left by a process that ended.
         let is_shared = self.shared.deps.outbox.is_shared;
-        let release_at = (self.last_maintenance.is_none() && !is_shared).then(now_ms);
+        let release_at = (self.last_maintenance.is_none() && !is_shared).then(|| now_ms(state));
         for webhook in &webhooks.all {
             // Other processes on a shared store create and finish deliveries too, so the count must be renewed.
             if is_due && is_shared || !self.backlogs.contains_key(&webhook.id) {
@@ -132,7 +132,7 @@ impl DeliveryLoop {
             }
             if is_due {
                 let DeliveryOptions { max_age, lease, .. } = self.shared.deps.options;
-                let (now, longest) = (now_ms(), millis(max_age).saturating_add(millis(lease)));
+                let (now, longest) = (now_ms(state), millis(max_age).saturating_add(millis(lease)));
                 release_postponed(state, webhook.id, now, now.saturating_add(longest)).await?;
                 delivery_log::prune(state, webhook.id).await?;
             }
@@ -148,7 +148,7 @@ impl DeliveryLoop {
         let options = &self.shared.deps.options;
         let in_flight = self.in_flight.values().filter(|id| **id == webhook.id).count();
         let free = options.concurrency.saturating_sub(in_flight);
-        let now = now_ms();
+        let now = now_ms(&*self.shared.deps.state);
         let lease_end = now.saturating_add(millis(options.lease));
         for leased in lease_due(&*self.shared.deps.state, webhook.id, free, now, lease_end).await? {
             let started = self.attempts.spawn(attempt(Arc::clone(&self.shared), webhook.clone(), leased));

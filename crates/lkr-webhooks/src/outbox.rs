@@ -8,7 +8,7 @@ use time::OffsetDateTime;
 
 use crate::{
     EventKind,
-    clock::{now_ms, rfc3339},
+    clock::{in_ms, rfc3339},
     records::{EventV1, encode, event_key},
     subscriptions::Subscriptions,
 };
@@ -62,7 +62,7 @@ impl EventOutbox {
         if body.len() > MAX_BODY_BYTES {
             body = render(short_data);
         }
-        let event = EventV1 { kind: kind.name().to_owned(), at_ms: now_ms(), space: space.cloned(), body };
+        let event = EventV1 { kind: kind.name().to_owned(), at_ms: in_ms(at), space: space.cloned(), body };
         // Encoding strings and numbers as JSON does not fail.
         let record =
             encode(event).inspect_err(|error| tracing::error!(%error, "webhook event not encoded; dropped"));

@@ -6,6 +6,7 @@ use std::{
 
 use async_trait::async_trait;
 use lkr_state::{Error, ErrorKind, Key, Record, Result, ScanOrder, StateStore, Write};
+use time::OffsetDateTime;
 
 /// The characters of this crate's keys, in byte order.
 const KEY_CHARS: &str = "-/0123456789abcdefghijklmnopqrstuvwxyz";
@@ -153,6 +154,10 @@ impl StateStore for SkipDamagedScan {
 
     async fn health(&self) -> Result<()> {
         self.store.health().await
+    }
+
+    fn now(&self) -> OffsetDateTime {
+        self.store.now()
     }
 
     fn report_contention(&self, operation: &'static str) {

@@ -20,6 +20,7 @@ mod driver;
 #[path = "../support/proxy.rs"]
 mod proxy;
 mod queue_client;
+mod shared_time;
 mod state_client;
 mod variants;
 
