@@ -72,7 +72,7 @@ impl Breaker {
     }
 
     /// The server answers.
-    pub(crate) fn answered(&self) {
+    pub(crate) fn note_answer(&self) {
         let mut state = self.state();
         if state.not_before.is_some() {
             tracing::info!("Qdrant answers again");
@@ -82,7 +82,7 @@ impl Breaker {
     }
 
     /// The server answers nothing: calls fail at once from now on.
-    pub(crate) fn is_silent(&self, failure: &Failure) {
+    pub(crate) fn note_silence(&self, failure: &Failure) {
         let mut state = self.state();
         state.last_silence = Some(Instant::now());
         state.failures = state.failures.max(self.threshold.saturating_sub(1));
@@ -112,7 +112,7 @@ impl Permit<'_> {
         match failure.filter(|failure| failure.is_disconnected()) {
             Some(failure) if failure.delivery == Delivery::Lost => {}
             Some(failure) => self.breaker.count(&mut self.breaker.state(), failure),
-            None => self.breaker.answered(),
+            None => self.breaker.note_answer(),
         }
     }
 }
@@ -173,7 +173,7 @@ mod tests {
     async fn silence_opens_the_breaker_until_an_answer() {
         let breaker = Breaker::new(3, INTERVAL);
         let start = Instant::now();
-        breaker.is_silent(&Failure::timeout(INTERVAL));
+        breaker.note_silence(&Failure::timeout(INTERVAL));
         assert!(breaker.acquire().is_err() && breaker.was_silent_since(start));
         advance(INTERVAL).await;
         assert!(!breaker.has_answered_since(start) && !breaker.was_silent_since(Instant::now()));

@@ -160,11 +160,11 @@ impl Connection {
             match asked.map(|answer| answer.map_err(Failure::from)) {
                 // What the connection lost, this call lost too.
                 Ok(Err(failure)) if failure.is_disconnected() => {}
-                Ok(_) => self.breaker.answered(),
+                Ok(_) => self.breaker.note_answer(),
                 Err(_) if self.breaker.has_answered_since(begun) => {}
                 Err(_) => {
                     let failure = Failure::timeout(begun.elapsed());
-                    self.breaker.is_silent(&failure);
+                    self.breaker.note_silence(&failure);
                     return failure;
                 }
             }

@@ -84,7 +84,8 @@ impl KnowledgeBase {
                 return Err(Error::new(
                     ErrorKind::Invalid,
                     CREATE,
-                    "only a knowledge base that was opened from a folder can be backed up",
+                    "only a knowledge base with all of its stores in its data folder can be backed up; Redis, Qdrant and \
+                     object stores are backed up by their own means (docs/scaling.md)",
                 ));
             };
             let Ok(backup_lock) = Arc::clone(backup_lock).try_lock_owned() else {
