@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     io,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -12,8 +12,11 @@ use std::{
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    sync::Notify,
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::{Mutex as AsyncMutex, Notify},
     time::{sleep, timeout},
 };
 
@@ -140,108 +143,117 @@ impl Proxy {
 }
 
 impl Faults {
-    fn remembered(&self) -> std::sync::MutexGuard<'_, Remembered> {
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Whether the answer to this request is remembered, and what it is.
-    fn recall(&self, request: &[u8]) -> Recalled {
-        let remembered = self.remembered();
-        let word = &remembered.word;
-        if word.is_empty() || !request.windows(word.len()).any(|bytes| bytes == word) {
-            return Recalled::Never;
-        }
-        match remembered.answers.get(request) {
-            Some((at, answer)) if at.elapsed() < remembered.age => Recalled::Answer(answer.clone()),
-            _ => Recalled::Remember,
-        }
-    }
-
-    fn remember(&self, request: &[u8], answer: &[u8]) {
-        let mut remembered = self.remembered();
-        remembered.answers.insert(request.to_vec(), (Instant::now(), answer.to_vec()));
-    }
 }
 
-/// What is remembered of a request.
-enum Recalled {
-    /// It is not of those that are remembered.
-    Never,
-    /// Its answer is to be remembered.
-    Remember,
-    Answer(Vec<u8>),
+/// A connection of a client. It sends a request when it has the answer to the one before, as the connections of a pool do.
+struct Connection {
+    server: u16,
+    delay: Duration,
+    faults: Arc<Faults>,
+    /// Whether the last request runs a script.
+    is_script: AtomicBool,
+    /// The last request, if its answer is to be remembered, and what came of that answer.
+    asked: Mutex<Option<Asked>>,
 }
 
-/// Serves one connection. A client sends a request when it has the answer to the one before, as those of a pool do.
+/// A request, and what came of its answer.
+type Asked = (Vec<u8>, Vec<u8>);
+
+/// The way of answers to a client, on which remembered ones go too.
+type ToClient = AsyncMutex<OwnedWriteHalf>;
+
 async fn serve(client: TcpStream, server: u16, delay: Duration, faults: Arc<Faults>) {
     let Ok(upstream) = TcpStream::connect(("127.0.0.1", server)).await else { return };
     let cutting = Arc::clone(&faults);
     let cut = cutting.cut.notified();
-    let (mut from_client, to_client) = client.into_split();
-    let (mut from_server, mut to_server) = upstream.into_split();
-    let to_client = Arc::new(tokio::sync::Mutex::new(to_client));
-    // Whether the last request runs a script.
-    let is_script = Arc::new(AtomicBool::new(false));
-    // The request whose answer is to be remembered, and what came of that answer.
-    let asked: Arc<Mutex<Option<(Vec<u8>, Vec<u8>)>>> = Arc::default();
-    let (seen, shared, answerer, asking) =
-        (Arc::clone(&is_script), Arc::clone(&faults), Arc::clone(&to_client), Arc::clone(&asked));
-    let requests = async move {
-        let mut chunk = vec![0; 1 << 20];
-        while let Ok(len @ 1..) = from_client.read(&mut chunk).await {
-            let Some(request) = chunk.get(..len) else { return };
-            let runs_script = request.windows(4).any(|bytes| bytes == b"EVAL");
-            seen.store(runs_script, Ordering::SeqCst);
-            match shared.recall(request) {
-                Recalled::Answer(answer) if runs_script => {
-                    if answerer.lock().await.write_all(&answer).await.is_err() {
-                        return;
-                    }
-                    continue;
-                }
-                Recalled::Remember if runs_script => {
-                    *asking.lock().unwrap_or_else(PoisonError::into_inner) =
-                        Some((request.to_vec(), Vec::new()));
-                }
-                _ => {}
-            }
-            if runs_script && take(&shared.copies) {
-                tokio::spawn(deliver_late(request.to_vec(), server, delay, Arc::clone(&shared)));
-            }
-            let delay = shared.delay_ms.load(Ordering::SeqCst);
-            if delay > 0 {
-                sleep(Duration::from_millis(delay)).await;
-            }
-            if to_server.write_all(request).await.is_err() {
-                return;
-            }
-        }
-    };
-    let answers = async move {
-        let mut chunk = vec![0; 1 << 20];
-        while let Ok(len @ 1..) = from_server.read(&mut chunk).await {
-            let Some(answer) = chunk.get(..len) else { return };
-            if is_script.load(Ordering::SeqCst) && take(&faults.lost_answers) {
-                return;
-            }
-            if let Some((request, whole)) = remembered_whole(&asked, answer) {
-                faults.remember(&request, &whole);
-            }
-            if to_client.lock().await.write_all(answer).await.is_err() {
-                return;
-            }
-        }
-    };
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = upstream.into_split();
+    let to_client = AsyncMutex::new(to_client);
+    let (is_script, asked) = (AtomicBool::new(false), Mutex::new(None));
+    let connection = Connection { server, delay, faults, is_script, asked };
     // The end of one direction ends the other.
-    tokio::select! { () = requests => {}, () = answers => {}, () = cut => {} }
+    tokio::select! {
+        () = connection.pass_requests(from_client, to_server, &to_client) => {},
+        () = connection.pass_answers(from_server, &to_client) => {},
+        () = cut => {},
+    }
 }
 
-/// The request that is being answered and its answer, once all parts of the answer have come.
-fn remembered_whole(asked: &Mutex<Option<(Vec<u8>, Vec<u8>)>>, part: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-    let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-    let (_, answer) = asked.as_mut()?;
-    answer.extend_from_slice(part);
-    if reply::length(answer) == Some(answer.len()) { asked.take() } else { None }
+impl Connection {
+    async fn pass_requests(&self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf, answers: &ToClient) {
+        let mut chunk = vec![0; 1 << 20];
+        while let Ok(len @ 1..) = from.read(&mut chunk).await {
+            let Some(request) = chunk.get(..len) else { return };
+            let runs_script = request.windows(4).any(|bytes| bytes == b"EVAL");
+            self.is_script.store(runs_script, Ordering::SeqCst);
+            let passed = match self.recall(request) {
+                Some(answer) => answers.lock().await.write_all(&answer).await,
+                None => self.pass_request(request, &mut to).await,
+            };
+            if passed.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn pass_request(&self, request: &[u8], to: &mut OwnedWriteHalf) -> io::Result<()> {
+        if self.is_script.load(Ordering::SeqCst) && take(&self.faults.copies) {
+            let faults = Arc::clone(&self.faults);
+            tokio::spawn(deliver_late(request.to_vec(), self.server, self.delay, faults));
+        }
+        let delay = self.faults.delay_ms.load(Ordering::SeqCst);
+        if delay > 0 {
+            sleep(Duration::from_millis(delay)).await;
+        }
+        to.write_all(request).await
+    }
+
+    async fn pass_answers(&self, mut from: OwnedReadHalf, to: &ToClient) {
+        let mut chunk = vec![0; 1 << 20];
+        while let Ok(len @ 1..) = from.read(&mut chunk).await {
+            let Some(answer) = chunk.get(..len) else { return };
+            if self.is_script.load(Ordering::SeqCst) && take(&self.faults.lost_answers) {
+                return;
+            }
+            self.remember(answer);
+            if to.lock().await.write_all(answer).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The remembered answer to a script. If it has none and is to have one, the answer that comes is remembered.
+    fn recall(&self, request: &[u8]) -> Option<Vec<u8>> {
+        let remembered = self.faults.remembered();
+        let word = &remembered.word;
+        let is_meant = self.is_script.load(Ordering::SeqCst)
+            && !word.is_empty()
+            && request.windows(word.len()).any(|bytes| bytes == word);
+        let answer = remembered.answers.get(request).filter(|_| is_meant);
+        let recalled =
+            answer.filter(|(at, _)| at.elapsed() < remembered.age).map(|(_, answer)| answer.clone());
+        *self.asked() = (is_meant && recalled.is_none()).then(|| (request.to_vec(), Vec::new()));
+        recalled
+    }
+
+    /// Remembers an answer that is to be remembered, once all parts of it have come.
+    fn remember(&self, part: &[u8]) {
+        let mut asked = self.asked();
+        let Some((_, answer)) = asked.as_mut() else { return };
+        answer.extend_from_slice(part);
+        if reply::length(answer) == Some(answer.len())
+            && let Some((request, answer)) = asked.take()
+        {
+            self.faults.remembered().answers.insert(request, (Instant::now(), answer));
+        }
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Option<Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 async fn deliver_late(request: Vec<u8>, server: u16, delay: Duration, faults: Arc<Faults>) {
