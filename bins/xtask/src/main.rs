@@ -8,7 +8,8 @@
 //! - `model` fetches the default embedding model, or a published one by its name, into `models`.
 //! - `files` scores the parsers on a folder of files with references.
 //! - `fuzz` runs each fuzz target for a minute; `crash` kills a loaded server many times.
-//! - `histories` records what several processes see of Redis while they are disturbed, and checks it.
+//! - `histories` records what several processes see of Redis, and clients of the whole service, while they are disturbed, and
+//!   checks it.
 //! - `several PART` tries several processes on Redis, Qdrant and an object store at full size.
 //! - `console` tries the console in a browser: every page in every width, theme and language, or its speed.
 //! - `clients` tries the server with real clients of other projects.
@@ -50,7 +51,7 @@ use anyhow::{Context, Result, bail, ensure};
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | book | \
                      build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
                      model [NAME | FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
-                     histories [SECONDS] | several PART | breaks [NAME] | clients [NAME…] | console [pages | speed] | \
+                     histories [SECONDS [redis | service]] | several PART | breaks [NAME] | clients [NAME…] | console [pages | speed] | \
                      deploy [image [EXECUTABLE] [--build-arg NAME=VALUE]…]";
 
 fn main() -> Result<()> {
@@ -134,15 +135,27 @@ fn crash(arguments: &[OsString]) -> Result<()> {
     run(tests)
 }
 
-/// Records and checks a long history of processes on Redis, and that broken variants of it are caught; the tests do it for some
-/// seconds.
+/// `cargo xtask histories [SECONDS [redis | service]]`: records and checks long histories of processes on Redis, and of servers and
+/// workers on shared stores, and that broken variants of both are caught; the tests do it for some seconds.
 fn histories(arguments: &[OsString]) -> Result<()> {
-    let seconds = arguments.first().and_then(|seconds| seconds.to_str()).unwrap_or("300");
-    let test = ["test", "--package", "lkr-state-redis", "--test", "history", "--", "--nocapture"];
-    let mut tests = cargo(&test)?;
-    tests.env("LKR_HISTORY_SECONDS", seconds);
-    tools::with_redis()?;
-    run(tests)
+    let argument = |place: usize| arguments.get(place).and_then(|argument| argument.to_str());
+    let seconds = argument(0).unwrap_or("300");
+    let redis: &[&str] = &["--package", "lkr-state-redis", "--test", "history", "--"];
+    let service: &[&str] = &["--workspace", "--test", "e2e", "--", "histories::", "--test-threads=1"];
+    let chosen: &[&[&str]] = match argument(1) {
+        None => &[redis, service],
+        Some("redis") => &[redis],
+        Some("service") => &[service],
+        Some(other) => bail!("{other} is not redis or service"),
+    };
+    for which in chosen {
+        let mut tests = cargo(&[&["test"], *which, &["--nocapture"]].concat())?;
+        tests.env("LKR_HISTORY_SECONDS", seconds);
+        tools::with_redis()?;
+        tools::with_s3(&mut tests)?;
+        run(tests)?;
+    }
+    Ok(())
 }
 
 /// `cargo xtask console [pages | speed]`: tries the console in a browser: its tests whole, all pages in every width, theme and

@@ -54,10 +54,16 @@ pub(crate) fn with_tools(tests: &mut Command) -> Result<()> {
     }
     or_skip("tests with tesseract", program("tesseract", &TESSERACT_PACKAGES))?;
     with_redis()?;
+    with_s3(tests)?;
+    with_browser(tests)
+}
+
+/// Makes an S3 server available to the tests.
+pub(crate) fn with_s3(tests: &mut Command) -> Result<()> {
     if let Some(packages) = or_skip("tests with an S3 server", moto())? {
         tests.env(MOTO, packages);
     }
-    with_browser(tests)
+    Ok(())
 }
 
 /// Makes redis-server available.

@@ -3,8 +3,6 @@
 
 #[path = "support/common.rs"]
 mod common;
-#[path = "support/proxy.rs"]
-mod proxy;
 
 use std::time::{Duration, Instant};
 
@@ -12,15 +10,15 @@ use common::{config, ms, open};
 use lkr_domain::TaskId;
 use lkr_state::{ErrorKind, Expect, Lane, StateStore as _, StateStoreExt as _, TaskQueue as _, Work, Write};
 use lkr_state_redis::{RedisConfig, RedisStore};
+use lkr_test_history::Proxy;
 use lkr_test_support::RedisServer;
-use proxy::Proxy;
 
 const LONG: Duration = Duration::from_secs(60);
 const ZERO: Duration = Duration::ZERO;
 
 async fn start(delay: Duration) -> Option<(RedisServer, Proxy, RedisStore)> {
     let server = RedisServer::start()?;
-    let proxy = Proxy::start(server.port(), delay).await;
+    let proxy = Proxy::start(server.port(), delay).await.unwrap();
     let store = open(config(proxy.url())).await;
     load_scripts(&store).await;
     Some((server, proxy, store))
@@ -109,7 +107,7 @@ async fn copies_that_arrive_late_change_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copy_after_the_deadline_is_refused_even_if_the_answer_is_forgotten() {
     let Some(server) = RedisServer::start() else { return };
-    let proxy = Proxy::start(server.port(), ms(3_500)).await;
+    let proxy = Proxy::start(server.port(), ms(3_500)).await.unwrap();
     let short =
         RedisConfig { command_timeout: ms(1_000), write_timeout: ms(1_000), ..RedisConfig::new(proxy.url()) };
     let store = open(short).await;

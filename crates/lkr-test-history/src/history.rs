@@ -190,7 +190,7 @@ impl fmt::Display for Operation {
 }
 
 /// Nanoseconds, shown in seconds.
-struct Seconds(u64);
+pub(crate) struct Seconds(pub(crate) u64);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

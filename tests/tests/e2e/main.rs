@@ -15,6 +15,7 @@ mod evaluation;
 mod fair_ingestion;
 mod files;
 mod full_disk;
+mod histories;
 mod http_layer;
 mod kill9;
 mod language_models;

@@ -54,7 +54,7 @@ fn servers_of_each_role_work_as_one_service() {
         assert_eq!(worker.try_call("GET", path, None, None).unwrap().status, status, "{path}");
     }
 
-    // What one changes, the other shows at once: a document, a setting, an account.
+    // What one changes, the other shows at once: a document.
     let found = |server: &Server| server.search(&json!({"query": "rock number1"}))["results"].clone();
     let doc_id = found(&one)[0]["doc_id"].as_str().unwrap().to_owned();
     assert_eq!(found(&one)[0]["doc_id"], found(&other)[0]["doc_id"]);
@@ -66,6 +66,38 @@ fn servers_of_each_role_work_as_one_service() {
     assert_eq!(one.call("DELETE", &format!("/documents/{doc_id}"), None, Some(&token)).status, 200);
     assert_eq!(found(&other), json!([]), "deleted at one, found at the other: {original}");
 
+    // A task that one accepted is followed at the other until it ends.
+    let task = one.submit(&rock(2));
+    let events = format!("/api/v1/documents/tasks/{}/events", task["task_id"].as_str().unwrap());
+    let stream = other.try_call("GET", &events, None, Some(&token)).unwrap();
+    let stream = String::from_utf8_lossy(&stream.body).into_owned();
+    let last = stream.lines().rfind(|line| line.starts_with("data:")).unwrap_or_default();
+    assert!(last.contains(r#""status":"done""#), "{stream}");
+
+    // The setting that equal texts are one document is changed at one, and counts for what the other accepts.
+    let add_twin = |server: &Server| {
+        let mut twin = rock(2);
+        twin["source"] = json!("quarry:twin");
+        server.wait_for_task(server.submit(&twin)["task_id"].as_str().unwrap())["result"].clone()
+    };
+    assert_ne!(add_twin(&other)["duplicate_of"], Value::Null);
+    let settings = json!({"dedup": {"strategy": "none"}});
+    assert_eq!(one.call("PUT", "/settings", Some(&settings), Some(&token)).status, 200);
+    let result = add_twin(&other);
+    assert_eq!(result["duplicate_of"], Value::Null, "the setting was changed at one: {result}");
+
+    // A file that one stored is downloaded from the other, whole and in part.
+    let file = b"# Gneiss\n\nA banded stone of the old mountains.\n";
+    let detail = one.upload_and_wait("gneiss.md", file);
+    let path = format!("/api/v1/documents/{}/file", detail["l1"]["doc_id"].as_str().unwrap());
+    let credential = ("Authorization", format!("Bearer {token}"));
+    let whole = other.try_send("GET", &path, std::slice::from_ref(&credential), None).unwrap();
+    assert_eq!((whole.status, &whole.body[..]), (200, &file[..]));
+    let range = [credential, ("Range", "bytes=2-7".to_owned())];
+    let part = other.try_send("GET", &path, &range, None).unwrap();
+    assert_eq!((part.status, &part.body[..]), (206, &b"Gneiss"[..]), "{part:?}");
+
+    // So with an account and its sessions.
     let account = json!({"username": "eva", "password": ADMIN_PASSWORD, "must_change_password": false});
     assert_eq!(one.call("POST", "/users", Some(&account), Some(&token)).status, 201);
     let login = other.post("/auth/login", &json!({"username": "eva", "password": ADMIN_PASSWORD}));
@@ -76,7 +108,7 @@ fn servers_of_each_role_work_as_one_service() {
     assert_eq!(other.call("POST", "/auth/logout", None, Some(&token)).status, 200);
     assert_eq!(one.call("GET", "/auth/me", None, Some(&token)).status, 401, "ended at the other");
 
-    // A file that one stored is downloaded from the other.
+    // Both see every store.
     let ready = one.try_call("GET", "/readyz", None, None).unwrap();
     let dependencies = &ready.data()["dependencies"];
     for name in ["vectors", "state", "blobs", "queue"] {

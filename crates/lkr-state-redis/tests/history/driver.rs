@@ -9,8 +9,8 @@ use std::{
 };
 
 use lkr_state::{StateStore, TaskQueue};
-use lkr_test_history::{Anomaly, LeaseTimes, Operation, check_queue, check_state, load, now};
-use lkr_test_support::RedisServer;
+use lkr_test_history::{Anomaly, Clock, LeaseTimes, Operation, Proxy, check_queue, check_state, load, now};
+use lkr_test_support::{RedisServer, skip};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -18,16 +18,18 @@ use tokio::time::sleep;
 
 use crate::{
     client::{self, Recording, Role, Settings},
-    clock::{Clock, FARTHEST},
     common::{config, ms, open},
     disturbance::Disturbance,
-    proxy::Proxy,
     queue_client, state_client,
     variants::Variant,
 };
 
 /// Three clients of the store and two workers.
 const ROLES: [Role; 5] = [Role::State, Role::State, Role::State, Role::Queue, Role::Queue];
+
+/// The largest distance of a clock from the real time in seconds. Between the two ends lie less than the two minutes for which
+/// Redis keeps the answer of a step after its deadline.
+const FARTHEST: i64 = 55;
 
 /// How long clients may take to end, and the queue to become empty.
 const END: Duration = Duration::from_secs(12);
@@ -70,7 +72,7 @@ impl Run {
     pub(crate) async fn start(variant: Variant, clocks: Clocks) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let server_clock = match clocks {
-            Clocks::Set => Some(Clock::new(folder.path(), "server")?),
+            Clocks::Set => Some(clock(&folder, "server")?),
             Clocks::Right => None,
         };
         let environment = server_clock.as_ref().map(Clock::environment).unwrap_or_default();
@@ -81,13 +83,13 @@ impl Run {
         let mut random = StdRng::seed_from_u64(seed);
         let mut clients = Vec::new();
         for (process, role) in (1..).zip(ROLES) {
-            let proxy = Proxy::start(server.port(), ms(random.random_range(100..1_500))).await;
+            let proxy = Proxy::start(server.port(), ms(random.random_range(100..1_500))).await.unwrap();
             let clock = match clocks {
-                Clocks::Set => Clock::new(folder.path(), &process.to_string()),
+                Clocks::Set => clock(&folder, &process.to_string()),
                 Clocks::Right => None,
             };
             let settings =
-                Settings { role, variant, process, port: proxy.port, folder: folder.path().to_owned() };
+                Settings { role, variant, process, port: proxy.port(), folder: folder.path().to_owned() };
             let process = launch(&settings, clock.as_ref());
             clients.push(Client { role, proxy, process, clock, continues: None });
         }
@@ -117,9 +119,7 @@ impl Run {
     pub(crate) async fn finish(&mut self) -> Vec<Operation> {
         self.continue_stopped(Instant::now() + END);
         for client in &mut self.clients {
-            client.proxy.lose_answers(0);
-            client.proxy.copy_requests(0);
-            client.proxy.delay(0);
+            client.proxy.heal();
             drop(client.process.stdin.take());
         }
         for client in &mut self.clients {
@@ -131,7 +131,7 @@ impl Run {
         }
         if let Some(clock) = &self.server_clock {
             // All leases and delays have ended then.
-            clock.set(FARTHEST + 1);
+            clock.set(FARTHEST + 1).unwrap();
         }
         self.read_and_drain().await;
         load(self.folder.path(), u64::MAX).unwrap()
@@ -211,11 +211,11 @@ impl Run {
                 self.server.cont();
             }
             Disturbance::SetClock => match &client.clock {
-                Some(clock) => clock.set(self.random.random_range(-100_000..100_000)),
+                Some(clock) => clock.set(self.random.random_range(-100_000..100_000)).unwrap(),
                 None => return,
             },
             Disturbance::SetServerClock => match &self.server_clock {
-                Some(clock) => clock.set(self.random.random_range(-FARTHEST..=FARTHEST)),
+                Some(clock) => clock.set(self.random.random_range(-FARTHEST..=FARTHEST)).unwrap(),
                 None => return,
             },
         }
@@ -230,7 +230,7 @@ impl Run {
             role: client.role,
             variant: self.variant,
             process: self.next_process,
-            port: client.proxy.port,
+            port: client.proxy.port(),
             folder: self.folder.path().to_owned(),
         };
         self.next_process += 1;
@@ -250,6 +250,12 @@ impl Drop for Client {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// A clock with its files in a folder; `None` with a visible skip where that cannot be.
+fn clock(folder: &TempDir, name: &str) -> Option<Clock> {
+    let clock = Clock::new(folder.path(), name);
+    clock.map_err(|error| skip(&format!("clocks of processes cannot be set: {error}"))).ok()
 }
 
 fn launch(settings: &Settings, clock: Option<&Clock>) -> Child {

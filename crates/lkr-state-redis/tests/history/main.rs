@@ -12,13 +12,10 @@
 )]
 
 mod client;
-mod clock;
 #[path = "../support/common.rs"]
 mod common;
 mod disturbance;
 mod driver;
-#[path = "../support/proxy.rs"]
-mod proxy;
 mod queue_client;
 mod shared_time;
 mod state_client;

@@ -13,7 +13,7 @@
 static volatile const int64_t *offset;
 
 __attribute__((constructor)) static void map_offset(void) {
-  const char *path = getenv("LKR_CLOCK_OFFSET");
+  const char *path = getenv("CLOCK_OFFSET_FILE");
   int file = path ? open(path, O_RDONLY) : -1;
   if (file < 0) return;
   void *page = mmap(NULL, sizeof *offset, PROT_READ, MAP_SHARED, file, 0);
