@@ -115,9 +115,8 @@ impl Peers {
                     latest_format(&*renewed).await
                 };
                 match renewal.await {
-                    Ok(latest) => {
-                        _ = supersede.send_if_modified(|now| latest > format && !std::mem::replace(now, true))
-                    }
+                    Ok(latest) if latest > format => _ = supersede.send_replace(true),
+                    Ok(_) => {}
                     Err(error) => {
                         tracing::debug!(%error, "cannot renew the record of this process; will retry");
                     }
@@ -163,7 +162,7 @@ impl Peers {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// The id of this process, which no other process has, nor an earlier one.

@@ -156,7 +156,8 @@ impl Connection {
                 continue;
             }
             let mut client = QdrantClient::new(self.service());
-            let asked = timeout(PULSE_TIMEOUT, client.health_check(HealthCheckRequest {})).await;
+            // Boxed, because every call contains this future and few need it.
+            let asked = Box::pin(timeout(PULSE_TIMEOUT, client.health_check(HealthCheckRequest {}))).await;
             match asked.map(|answer| answer.map_err(Failure::from)) {
                 // What the connection lost, this call lost too.
                 Ok(Err(failure)) if failure.is_disconnected() => {}

@@ -246,9 +246,9 @@ fn processes_of_two_versions_work_as_one_service() {
             let round = (n / 50) as usize;
             let replaced = if round.is_multiple_of(2) { &mut worker } else { &mut api };
             if round.is_multiple_of(3) {
-                replaced.kill()
+                replaced.kill();
             } else {
-                replaced.stop()
+                replaced.stop();
             }
             replaced.run_program(programs[round / 2 % 2]);
             replaced.restart();
