@@ -48,7 +48,7 @@ impl QdrantVectors {
     /// damaged.
     pub async fn restore(options: QdrantOptions, folder: &Path) -> Result<Self> {
         let store = Self::open(options).await?;
-        store.shared.restore(folder).await.map_err(|failure| failure.in_operation("restore"))?;
+        Box::pin(store.shared.restore(folder)).await.map_err(|failure| failure.in_operation("restore"))?;
         Ok(store)
     }
 
