@@ -29,7 +29,7 @@ impl PageRenderer for PdfDocument<'_> {
         let page = self.pages().get(page_index(index)).ok()?;
         let dpi = resolution(page.width().value, page.height().value, max_pixels)?;
         let config =
-            PdfRenderConfig::new().set_format(PdfBitmapFormat::BGRA).scale_page_by_factor(scale(dpi));
+            PdfRenderConfig::new().set_format(PdfBitmapFormat::BGRx).scale_page_by_factor(scale(dpi));
         let bitmap = page.render_with_config(&config).ok()?;
         let (width, height) = (u32::try_from(bitmap.width()).ok()?, u32::try_from(bitmap.height()).ok()?);
         Some(PageBitmap::from_rgba(width, height, dpi, &bitmap.as_rgba_bytes()))
