@@ -1,6 +1,7 @@
 //! The engine lopdf: its objects and encodings, with an interpreter of page contents that is part of this crate.
 
 mod content;
+mod encodings;
 mod fields;
 mod fonts;
 mod forms;
@@ -11,10 +12,13 @@ mod matrix;
 mod objects;
 mod painted_areas;
 mod paths;
+mod repair;
 mod scrub;
 mod state;
 mod streams;
+mod tex;
 mod text;
+mod to_unicode;
 mod tokens;
 
 use std::collections::HashSet;

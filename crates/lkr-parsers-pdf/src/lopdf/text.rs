@@ -59,7 +59,7 @@ pub(super) struct TextItem {
 }
 
 impl<'a> PageInterpreter<'_, 'a> {
-    pub(super) fn show(&mut self, operation: &Operation<'_>, state: &mut State<'a>, at: OperationPosition) {
+    pub(super) fn show(&mut self, operation: &Operation<'_>, state: &mut State, at: OperationPosition) {
         self.shows += 1;
         if matches!(operation.operator, "'" | "\"") {
             if let ("\"", [.., blank, between, _]) = (operation.operator, operation.operands) {
@@ -87,7 +87,7 @@ impl<'a> PageInterpreter<'_, 'a> {
     }
 
     /// Sets a string; returns how far it moves the text position.
-    fn string(&mut self, bytes: &[u8], state: &State<'a>, at: OperationPosition) -> f32 {
+    fn string(&mut self, bytes: &[u8], state: &State, at: OperationPosition) -> f32 {
         if self.content_of.texts.len() >= MAX_TEXTS {
             self.give_up();
             return 0.0;
@@ -127,7 +127,7 @@ impl<'a> PageInterpreter<'_, 'a> {
         width
     }
 
-    fn visibility(&mut self, state: &State<'a>, text_to_page: Matrix, place: Rect) -> TextVisibility {
+    fn visibility(&mut self, state: &State, text_to_page: Matrix, place: Rect) -> TextVisibility {
         let inks = &state.inks;
         let is_drawn = state.font.as_ref().is_some_and(|font| font.drawn);
         let size = (state.size * text_to_page.rise()).abs() * self.unit;

@@ -10,6 +10,7 @@
 
 mod common;
 mod documents;
+mod encodings;
 mod fields;
 mod files;
 mod hidden_text;
