@@ -56,6 +56,8 @@ pub(super) struct PageContent {
     pub(super) draws: HashSet<(Option<ObjectId>, ObjectId)>,
     /// The operations that mark content as placed from another file.
     pub(super) placed: HashSet<OperationPosition>,
+    /// How many more texts on vertical lines are read upward than downward.
+    pub(super) upward: i32,
     /// Whether some content was not interpreted.
     pub(super) is_partial: bool,
 }

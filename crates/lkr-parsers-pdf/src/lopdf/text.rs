@@ -109,6 +109,7 @@ impl<'a> PageInterpreter<'_, 'a> {
             top: from.1.max(to.1) + if is_horizontal { size } else { 0.0 },
         };
         if place.is_finite() && !bytes.is_empty() {
+            self.content_of.upward = self.content_of.upward.saturating_add(text_to_page.upward());
             let text = font.map(|font| font.text(bytes)).unwrap_or_default();
             let (is_bold, is_undrawn) = (font.is_some_and(|font| font.is_bold), state.inks.is_undrawn());
             let length = if text.is_empty() { bytes.len() } else { text.len() };

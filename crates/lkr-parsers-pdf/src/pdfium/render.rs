@@ -8,9 +8,8 @@ use crate::{
     render::{PageBitmap, PageRenderer, resolution, scale},
 };
 
-/// Opens a file for rendering only; another engine reads its text, and found `pages` pages. On failure, returns the
-/// reason.
-pub(crate) fn open_renderer<'a>(
+/// Opens a file in which another engine found `pages` pages. On failure, returns the reason.
+pub(super) fn open_renderer<'a>(
     path: &Path,
     bytes: &'a [u8],
     pages: usize,

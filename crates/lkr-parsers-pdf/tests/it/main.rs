@@ -9,6 +9,7 @@
 )]
 
 mod common;
+mod damage;
 mod documents;
 mod encodings;
 mod fields;
@@ -17,7 +18,9 @@ mod hidden_text;
 mod hidden_text_removal;
 mod layout;
 mod lopdf;
+mod other_engines;
 mod oxide;
 mod pages;
 mod pdfium;
+mod rotation;
 mod tables;
