@@ -6,7 +6,11 @@
 //! detected by style alone. Warnings and errors go to stderr. `LKR_PDFIUM_LIBRARY` is the path of PDFium's library.
 #![allow(clippy::print_stderr, reason = "a command-line program")]
 
-use std::{env, fs, path::Path, sync::Arc};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use lkr_domain::{Block, BlockKind};
 use lkr_parsers::{Parser, Source};
@@ -17,11 +21,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = take_option(&mut arguments, "--out").ok_or("no --out")?;
     let plugin = take_option(&mut arguments, "--plugin").unwrap_or_default();
     let (json, outline) = (take_flag(&mut arguments, "--json"), !take_flag(&mut arguments, "--no-outline"));
-    let options = PdfOptions { outline, ..PdfOptions::default() };
+    let library = env::var_os("LKR_PDFIUM_LIBRARY");
+    let pdfium_library = library.as_ref().map(PathBuf::from);
+    let options = PdfOptions { outline, pdfium_library, ..PdfOptions::default() };
     let parser: Arc<dyn Parser> = match plugin.as_str() {
         "lopdf" => Arc::new(Lopdf::new(options)),
         "pdfium" => {
-            let library = env::var_os("LKR_PDFIUM_LIBRARY").ok_or("no LKR_PDFIUM_LIBRARY")?;
+            let library = library.ok_or("no LKR_PDFIUM_LIBRARY")?;
             Arc::new(Pdfium::load(Path::new(&library))?.with_options(options))
         }
         _ => Arc::new(PdfOxide::new(options)),

@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 mod columns;
+mod damage;
 mod error;
 mod fallback;
 mod hidden;
 mod layout;
+mod legibility;
 mod lopdf;
 mod options;
 mod outline;

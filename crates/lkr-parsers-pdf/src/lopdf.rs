@@ -1,6 +1,7 @@
 //! The engine lopdf: its objects and encodings, with an interpreter of page contents that is part of this crate.
 
 mod content;
+mod encodings;
 mod fields;
 mod fonts;
 mod forms;
@@ -11,10 +12,13 @@ mod matrix;
 mod objects;
 mod painted_areas;
 mod paths;
+mod repair;
 mod scrub;
 mod state;
 mod streams;
+mod tex;
 mod text;
+mod to_unicode;
 mod tokens;
 
 use std::collections::HashSet;
@@ -52,6 +56,9 @@ pub struct Lopdf {
 }
 
 impl Lopdf {
+    /// The name of the plugin.
+    pub(crate) const NAME: &str = "lopdf";
+
     /// Creates a parser with these options.
     #[must_use]
     pub const fn new(options: PdfOptions) -> Self {
@@ -61,7 +68,7 @@ impl Lopdf {
 
 impl Parser for Lopdf {
     fn name(&self) -> &'static str {
-        "lopdf"
+        Self::NAME
     }
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
@@ -111,6 +118,10 @@ impl Engine for LopdfDocument {
         self.field_values(index)
     }
 
+    fn shown_text(&self, index: usize) -> usize {
+        self.shown_text(index)
+    }
+
     fn fallback_pages(&self, _: &[Page]) -> Option<Vec<Page>> {
         None
     }
@@ -121,6 +132,11 @@ impl Engine for LopdfDocument {
 
     fn has_picture(&self, index: usize) -> Option<bool> {
         self.painted_areas(index).map(|areas| !areas.is_empty())
+    }
+
+    fn has_lost_content(&self, index: usize) -> bool {
+        let content = |page: &ObjectId| self.complete_content(*page);
+        self.pages.get(index).is_some_and(|page| error::guarded(|| content(page)).is_err())
     }
 
     fn is_encrypted(&self) -> bool {
@@ -150,6 +166,21 @@ impl LopdfDocument {
     /// The painted areas of a page besides its text, if they are known.
     pub(crate) fn painted_areas(&self, index: usize) -> Option<PaintedAreas> {
         error::guarded(|| Ok(self.content_of(index)?.painted_areas)).ok()
+    }
+
+    /// Whether most letters on vertical lines of a page are read upward; `None` if it has none.
+    pub(crate) fn vertical_direction(&self, index: usize) -> Option<bool> {
+        let upward = error::guarded(|| Ok(self.content_of(index)?.upward)).ok()?;
+        (upward != 0).then_some(upward > 0)
+    }
+
+    /// How many bytes of visible text the content of a page sets.
+    pub(crate) fn shown_text(&self, index: usize) -> usize {
+        let shown = |content: PageContent| -> usize {
+            let texts = content.texts.iter().filter(|text| text.visibility == TextVisibility::Shown);
+            texts.map(|text| text.length).sum()
+        };
+        error::guarded(|| self.content_of(index)).map_or(0, shown)
     }
 
     /// Interprets the content of a page.

@@ -13,10 +13,10 @@ use pdf_oxide::PdfDocument;
 
 use crate::{
     PdfOptions, error, fallback,
-    lopdf::{PaintedAreas, PaleText},
+    lopdf::{Lopdf, PaintedAreas, PaleText},
     outline::{self, Entry},
     page::{Line, Page, Rect},
-    pdfium,
+    pdfium::{Pdfium, PdfiumEngine},
     prepared::PreparedFile,
     read::{self, Engine},
     render::PageRenderer,
@@ -81,8 +81,8 @@ struct OxideEngine<'a> {
     source: Source<'a>,
     /// PDFium's library, if it is to render pages.
     library: Option<&'a Path>,
-    /// The file as PDFium opened it for rendering, or why it did not.
-    pdfium: OnceCell<std::result::Result<pdfium_render::prelude::PdfDocument<'a>, String>>,
+    /// The file as PDFium opened it for rendering and for pages that pdf_oxide cannot read, or why it did not.
+    pdfium: OnceCell<std::result::Result<PdfiumEngine<'a>, String>>,
 }
 
 impl Engine for OxideEngine<'_> {
@@ -98,7 +98,8 @@ impl Engine for OxideEngine<'_> {
         let spans = self.document.extract_spans(index).map_err(error::from_oxide)?;
         let is_rotated = self.document.get_page_rotation(index).unwrap_or(0) != 0;
         let is_checked = !self.prepared.is_unchecked(index);
-        let mut lines = runs::lines(&spans, is_checked);
+        let vertical = || self.prepared.lopdf_engine().and_then(|lopdf| lopdf.vertical_direction(index));
+        let mut lines = runs::lines(&spans, is_checked, vertical);
         // The engine does not report which text is not drawn. If lopdf has not checked the page, and some text may not be drawn,
         // the rendered page decides.
         let may_hide_text = || {
@@ -113,8 +114,9 @@ impl Engine for OxideEngine<'_> {
             lines.iter_mut().for_each(|line| line.is_pale = false);
         }
         Ok(Page {
-            frame: self.frame(index),
+            frame: self.frame(index).map(|frame| runs::shown_frame(&spans, frame)),
             is_rotated,
+            is_unsure: runs::are_mostly_tiny(&spans),
             hidden: if is_checked { 0 } else { runs::tiny(&spans) },
             lines,
         })
@@ -154,25 +156,40 @@ impl Engine for OxideEngine<'_> {
         self.document.is_encrypted()
     }
 
+    fn shown_text(&self, index: usize) -> usize {
+        self.prepared.shown_text(index)
+    }
+
+    fn has_lost_content(&self, index: usize) -> bool {
+        self.prepared.lopdf_engine().is_some_and(|lopdf| lopdf.has_lost_content(index))
+    }
+
+    fn other_engines(&self) -> Vec<(&'static str, &dyn Engine)> {
+        let pdfium = self.pdfium().ok().map(|pdfium| (Pdfium::NAME, pdfium as &dyn Engine));
+        let lopdf = self.prepared.lopdf_engine().map(|lopdf| (Lopdf::NAME, lopdf as &dyn Engine));
+        pdfium.into_iter().chain(lopdf).collect()
+    }
+
     fn faster_engine(&self) -> Option<&dyn Engine> {
         Some(self.prepared.lopdf.as_ref()?)
     }
 
     fn renderer(&self) -> std::result::Result<&dyn PageRenderer, String> {
-        match self.pdfium.get_or_init(|| self.open_pdfium()) {
-            Ok(document) => Ok(document),
+        match self.pdfium() {
+            Ok(pdfium) => pdfium.renderer(),
             Err(reason) => self.own_renderer(reason),
         }
     }
 }
 
 impl<'a> OxideEngine<'a> {
-    /// PDFium's document of the file, for rendering. Its library is loaded only when the first page is to be rendered.
-    fn open_pdfium(&self) -> std::result::Result<pdfium_render::prelude::PdfDocument<'a>, String> {
-        let Some(library) = self.library else {
-            return Err("set LKR_PDFIUM_LIBRARY to the path of PDFium's library".to_owned());
+    /// PDFium with the file. Its library is loaded only when the first page needs it.
+    fn pdfium(&self) -> std::result::Result<&PdfiumEngine<'a>, &str> {
+        let open = || {
+            let missing = || "set LKR_PDFIUM_LIBRARY to the path of PDFium's library".to_owned();
+            PdfiumEngine::open(self.library.ok_or_else(missing)?, self.prepared, self.pages())
         };
-        pdfium::open_renderer(library, &self.prepared.bytes, self.pages())
+        self.pdfium.get_or_init(open).as_ref().map_err(String::as_str)
     }
 
     #[cfg(feature = "oxide-rendering")]

@@ -134,7 +134,8 @@ mod tests {
             pages: 300,
             faster_engine: Some(Box::new(faster_engine)),
         };
-        let source = Source { deadline: Some(Deadline::after(Clock::Wall, deadline)), ..Source::new(b"") };
+        let source =
+            Source { deadline: Some(Deadline::after(Clock::Wall, deadline)), ..Source::new(b"startxref") };
         read(&reader, &source, &PdfOptions::default()).unwrap()
     }
 

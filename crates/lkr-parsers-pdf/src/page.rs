@@ -67,6 +67,8 @@ pub(crate) struct Page {
     pub(crate) frame: Option<Rect>,
     /// Whether it is displayed rotated, so that positions differ from those in its image.
     pub(crate) is_rotated: bool,
+    /// Whether the engine is not certain of the gaps between words, so that the text of another one is better.
+    pub(crate) is_unsure: bool,
     /// How many invisible lines were left out.
     pub(crate) hidden: usize,
     pub(crate) lines: Vec<Line>,

@@ -6,7 +6,6 @@ mod pages;
 mod render;
 
 pub(crate) use pages::PageLibrary;
-pub(crate) use render::open_renderer;
 
 use std::{
     fmt,
@@ -20,9 +19,10 @@ use pdfium_render::prelude::{
     PdfDocument, PdfPageIndex, PdfPageRenderRotation, PdfRect, PdfSecurityHandlerRevision, Pdfium as Library,
 };
 
+use self::render::open_renderer;
 use crate::{
     PdfOptions, error,
-    lopdf::{PaintedAreas, PaleText},
+    lopdf::{Lopdf, PaintedAreas, PaleText},
     outline::Entry,
     page::{Line, Page, Rect},
     prepared::PreparedFile,
@@ -44,6 +44,9 @@ pub struct Pdfium {
 }
 
 impl Pdfium {
+    /// The name of the plugin.
+    pub(crate) const NAME: &str = "pdfium";
+
     /// Creates a parser with the library at `path` and default options. A process keeps the library that it bound first;
     /// later paths are ignored.
     ///
@@ -77,7 +80,7 @@ impl fmt::Debug for Pdfium {
 
 impl Parser for Pdfium {
     fn name(&self) -> &'static str {
-        "pdfium"
+        Self::NAME
     }
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
@@ -100,9 +103,22 @@ fn count(document: &PdfDocument<'_>) -> Option<usize> {
     usize::try_from(document.pages().len()).ok()
 }
 
-struct PdfiumEngine<'a> {
+/// The engine with a file. pdf_oxide uses it for rendering, and for pages that it cannot read.
+pub(crate) struct PdfiumEngine<'a> {
     document: PdfDocument<'a>,
     prepared: &'a PreparedFile<'a>,
+}
+
+impl<'a> PdfiumEngine<'a> {
+    /// Opens a file for another engine that found `pages` pages in it. On failure, returns the reason.
+    pub(crate) fn open(
+        path: &Path,
+        prepared: &'a PreparedFile<'a>,
+        pages: usize,
+    ) -> std::result::Result<Self, String> {
+        let document = open_renderer(path, &prepared.bytes, pages)?;
+        Ok(Self { document, prepared })
+    }
 }
 
 impl Engine for PdfiumEngine<'_> {
@@ -120,7 +136,8 @@ impl Engine for PdfiumEngine<'_> {
         let frame = page.boundaries().bounding().ok().map(|frame| rect(&frame.bounds));
         let is_checked = !self.prepared.is_unchecked(index);
         let is_rotated = page.rotation().is_ok_and(|rotation| rotation != PdfPageRenderRotation::None);
-        Ok(Page { frame, is_rotated, hidden: 0, lines: lines::lines(&text, frame, is_checked) })
+        let lines = lines::lines(&text, frame, is_checked);
+        Ok(Page { frame, is_rotated, lines, ..Page::default() })
     }
 
     fn fallback_pages(&self, _: &[Page]) -> Option<Vec<Page>> {
@@ -146,6 +163,18 @@ impl Engine for PdfiumEngine<'_> {
     fn is_encrypted(&self) -> bool {
         let revision = self.document.permissions().security_handler_revision();
         !matches!(revision, Ok(PdfSecurityHandlerRevision::Unprotected))
+    }
+
+    fn shown_text(&self, index: usize) -> usize {
+        self.prepared.shown_text(index)
+    }
+
+    fn has_lost_content(&self, index: usize) -> bool {
+        self.prepared.lopdf_engine().is_some_and(|lopdf| lopdf.has_lost_content(index))
+    }
+
+    fn other_engines(&self) -> Vec<(&'static str, &dyn Engine)> {
+        self.prepared.lopdf_engine().map(|lopdf| (Lopdf::NAME, lopdf as &dyn Engine)).into_iter().collect()
     }
 
     fn faster_engine(&self) -> Option<&dyn Engine> {

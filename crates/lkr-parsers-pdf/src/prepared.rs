@@ -73,12 +73,21 @@ impl<'a> PreparedFile<'a> {
 
     /// The values of the form fields that a page shows.
     pub(crate) fn field_values(&self, index: usize) -> Vec<Line> {
-        let lopdf = self.lopdf.as_ref().filter(|_| !self.pages_differ);
-        lopdf.map(|lopdf| lopdf.field_values(index)).unwrap_or_default()
+        self.lopdf_engine().map(|lopdf| lopdf.field_values(index)).unwrap_or_default()
+    }
+
+    /// How many bytes of visible text a page sets; 0 if lopdf did not interpret it.
+    pub(crate) fn shown_text(&self, index: usize) -> usize {
+        self.lopdf_engine().map_or(0, |lopdf| lopdf.shown_text(index))
+    }
+
+    /// lopdf's reading of the file, if it found the same pages as the engine.
+    pub(crate) fn lopdf_engine(&self) -> Option<&LopdfDocument> {
+        self.lopdf.as_ref().filter(|_| !self.pages_differ)
     }
 
     /// The painted areas of a page besides its text, if lopdf interpreted it.
     pub(crate) fn painted_areas(&self, index: usize) -> Option<PaintedAreas> {
-        self.lopdf.as_ref().filter(|_| !self.pages_differ)?.painted_areas(index)
+        self.lopdf_engine()?.painted_areas(index)
     }
 }

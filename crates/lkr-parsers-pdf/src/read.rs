@@ -1,14 +1,16 @@
 //! Reads a document through an engine; shared by all engines.
 
+mod other_engines;
 mod refusal;
 
-use std::time::Instant;
+use std::{collections::BTreeMap, time::Instant};
 
 use lkr_domain::Parsed;
 use lkr_parsers::{ErrorKind, MAX_TEXT_BYTES, Ocr, PageImage, Result, Source};
 
 use crate::{
     PdfOptions,
+    damage::is_cut_off,
     error::guarded,
     hidden::{VisibilityChecks, drop_hidden},
     layout,
@@ -66,6 +68,22 @@ pub(crate) trait Engine {
         false
     }
 
+    /// How much text the content of a page sets that is visible, in bytes; 0 if unknown.
+    fn shown_text(&self, _index: usize) -> usize {
+        0
+    }
+
+    /// Other engines with the same document and their names, in the order in which they are tried on a page that this one
+    /// cannot read.
+    fn other_engines(&self) -> Vec<(&'static str, &dyn Engine)> {
+        Vec::new()
+    }
+
+    /// Whether a part of the content of a page is missing, or cannot be unpacked; false if unknown.
+    fn has_lost_content(&self, _index: usize) -> bool {
+        false
+    }
+
     /// A faster engine with the same document, for when time is short.
     fn faster_engine(&self) -> Option<&dyn Engine> {
         None
@@ -86,10 +104,13 @@ pub(crate) fn read(engine: &dyn Engine, source: &Source<'_>, options: &PdfOption
         unreadable: 0,
         hidden,
         faster_from: None,
+        other_engines: BTreeMap::new(),
         unread_pictures: None,
+        is_cut_off: is_cut_off(source.bytes),
     };
     reader.read_pages(source);
     reader.fallback_pages(source);
+    reader.warn_of_damage();
     reader.run_ocr();
     reader.warn_of_cipher();
     if let Some(error) = reader.refusal() {
@@ -111,8 +132,12 @@ struct DocumentReader<'a> {
     hidden: usize,
     /// The first page that the faster engine read.
     faster_from: Option<usize>,
+    /// How many pages another engine read, by its name.
+    other_engines: BTreeMap<&'static str, usize>,
     /// Why OCR did not read pages without text.
     unread_pictures: Option<String>,
+    /// Whether the end of the file is missing.
+    is_cut_off: bool,
 }
 
 impl DocumentReader<'_> {
@@ -139,6 +164,7 @@ impl DocumentReader<'_> {
             "may contain text too pale to read",
             "may contain text too pale to read",
         );
+        self.warn_of_other_engines();
         self.warn_of_faster_engine();
         let left = all - self.pages.len();
         self.warn_pages(left, "was left out", "were left out");
@@ -175,14 +201,14 @@ impl DocumentReader<'_> {
 
     /// The visible text of a page; an empty page if it cannot be read.
     fn text(&mut self, engine: &dyn Engine, index: usize, checks: &mut VisibilityChecks) -> Page {
-        let page = guarded(|| {
-            let mut page = engine.page(index)?;
-            drop_hidden(engine, index, &mut page, checks);
-            page.add_missing(engine.field_values(index));
-            Ok(page)
-        });
+        let page = visible_text(engine, index, checks);
+        let page = match page {
+            Ok(page) if page.hidden > 0 => Ok(page),
+            page => self.with_other_engines(engine, index, page, checks),
+        };
         self.unreadable += usize::from(page.is_err());
-        let page = page.unwrap_or_default();
+        let mut page = page.unwrap_or_default();
+        page.add_missing(engine.field_values(index));
         self.hidden += page.hidden;
         page
     }
@@ -290,6 +316,15 @@ impl DocumentReader<'_> {
             pages => self.warnings.push(format!("{pages} pages {many}")),
         }
     }
+}
+
+/// The visible text of a page, without the values of form fields.
+fn visible_text(engine: &dyn Engine, index: usize, checks: &mut VisibilityChecks) -> Result<Page> {
+    guarded(|| {
+        let mut page = engine.page(index)?;
+        drop_hidden(engine, index, &mut page, checks);
+        Ok(page)
+    })
 }
 
 /// The result of OCR on a page.

@@ -56,6 +56,8 @@ pub(super) struct PageContent {
     pub(super) draws: HashSet<(Option<ObjectId>, ObjectId)>,
     /// The operations that mark content as placed from another file.
     pub(super) placed: HashSet<OperationPosition>,
+    /// How many more texts on vertical lines are read upward than downward.
+    pub(super) upward: i32,
     /// Whether some content was not interpreted.
     pub(super) is_partial: bool,
 }
@@ -88,7 +90,7 @@ pub(super) struct Interpreter<'a> {
     layers: &'a Layers,
     /// The deadline.
     until: Option<Deadline>,
-    fonts: HashMap<*const Dictionary, Rc<Font<'a>>>,
+    fonts: HashMap<*const Dictionary, Rc<Font>>,
     pub(super) forms: HashMap<ObjectId, Rc<Form<'a>>>,
     /// How many bytes of forms are cached.
     pub(super) kept: usize,
@@ -161,7 +163,7 @@ impl<'a> PageInterpreter<'_, 'a> {
     }
 
     /// Interprets the content of the innermost open form, or of the page.
-    pub(super) fn content(&mut self, content: &[u8], resources: Option<&'a Dictionary>, state: &State<'a>) {
+    pub(super) fn content(&mut self, content: &[u8], resources: Option<&'a Dictionary>, state: &State) {
         self.bytes = self.bytes.saturating_add(content.len());
         if self.bytes > MAX_BYTES || self.interpreter.is_past_deadline() {
             return self.give_up();
@@ -209,7 +211,7 @@ impl<'a> PageInterpreter<'_, 'a> {
         }
     }
 
-    fn other(&mut self, operation: &Operation<'_>, resources: Option<&'a Dictionary>, state: &mut State<'a>) {
+    fn other(&mut self, operation: &Operation<'_>, resources: Option<&'a Dictionary>, state: &mut State) {
         let painted = self.paths.take(operation, state.page, &state.inks, state.line_width, state.is_shown());
         state.is_cut_away |= self.paths.hides_all();
         if !painted && !state.inks.color(self.interpreter.document, resources, operation) {
@@ -239,7 +241,7 @@ impl<'a> PageInterpreter<'_, 'a> {
         &mut self,
         operation: &Operation<'_>,
         resources: Option<&'a Dictionary>,
-        state: &mut State<'a>,
+        state: &mut State,
     ) -> Option<()> {
         let [.., name, size] = operation.operands else { return None };
         let size = size.as_float().ok()?;
@@ -248,7 +250,7 @@ impl<'a> PageInterpreter<'_, 'a> {
         Some(())
     }
 
-    fn set_font(&mut self, font: Option<&'a Object>, size: f32, state: &mut State<'a>) {
+    fn set_font(&mut self, font: Option<&'a Object>, size: f32, state: &mut State) {
         state.size = size;
         state.font = font.and_then(|font| font.as_dict().ok()).map(|font| {
             let key = std::ptr::from_ref(font);
@@ -271,7 +273,7 @@ impl<'a> PageInterpreter<'_, 'a> {
         &mut self,
         operation: &Operation<'_>,
         resources: Option<&'a Dictionary>,
-        state: &mut State<'a>,
+        state: &mut State,
     ) -> Option<()> {
         let name = operation.operands.last()?.as_name().ok()?;
         let document = self.interpreter.document;

@@ -67,7 +67,7 @@ impl<'a> PageInterpreter<'_, 'a> {
         &mut self,
         operation: &Operation<'_>,
         resources: Option<&'a Dictionary>,
-        state: &State<'a>,
+        state: &State,
         at: OperationPosition,
     ) -> Option<()> {
         let document = self.interpreter.document;
@@ -102,7 +102,7 @@ impl<'a> PageInterpreter<'_, 'a> {
         id: ObjectId,
         form: &'a Stream,
         resources: Option<&'a Dictionary>,
-        state: &State<'a>,
+        state: &State,
     ) -> Option<()> {
         if self.open.contains(&id) {
             self.left_out += 1;
@@ -135,7 +135,7 @@ impl<'a> PageInterpreter<'_, 'a> {
         &mut self,
         form: &Form<'a>,
         resources: Option<&'a Dictionary>,
-        state: &State<'a>,
+        state: &State,
         key: (ObjectId, *const Dictionary),
     ) {
         if !state.is_shown() {

@@ -68,6 +68,16 @@ impl Matrix {
         self.c.hypot(self.d)
     }
 
+    /// 1 if horizontal lines become vertical ones upward, -1 if downward, and 0 otherwise.
+    pub(super) fn upward(self) -> i32 {
+        match self.b {
+            _ if self.a.abs() > 0.1 * self.b.abs() => 0,
+            b if b > 0.0 => 1,
+            b if b < 0.0 => -1,
+            _ => 0,
+        }
+    }
+
     /// Whether horizontal lines stay horizontal.
     pub(super) fn is_upright(self) -> bool {
         self.b.abs() < 0.1 * self.a.abs()

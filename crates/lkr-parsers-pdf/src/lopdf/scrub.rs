@@ -49,7 +49,7 @@ pub(crate) struct Scrubbed {
 }
 
 impl LopdfDocument {
-    /// Removes the hidden text of the opened file. Pages after the deadline, and those whose content cannot be read completely,
+    /// Removes the hidden text of the opened file, and repairs the text of fonts. Pages after the deadline, and those whose content cannot be read completely,
     /// stay unchanged.
     pub(crate) fn scrubbed(&self, file: &[u8], pale: PaleText, until: Option<Deadline>) -> Result<Scrubbed> {
         let mut scrub = Scrubber::new(self);
@@ -64,6 +64,8 @@ impl LopdfDocument {
                 Ok(None) | Err(_) => drop(scrubbed.unchecked_pages.insert(index)),
             }
         }
+        let repaired = error::guarded(|| Ok(self.repaired_fonts(&mut scrub.last)));
+        scrub.objects.extend(repaired.unwrap_or_default());
         if !scrub.objects.is_empty() {
             scrubbed.bytes = Some(self.written(file, scrub.objects).map_err(error::write_failed)?);
         }

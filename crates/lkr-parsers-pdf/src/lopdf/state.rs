@@ -8,11 +8,11 @@ use super::{fonts::Font, ink::Inks, matrix::Matrix, tokens::Operation};
 
 /// The graphics state, which `q` saves.
 #[derive(Clone)]
-pub(super) struct State<'a> {
+pub(super) struct State {
     pub(super) page: Matrix,
     pub(super) text: Matrix,
     pub(super) line: Matrix,
-    pub(super) font: Option<Rc<Font<'a>>>,
+    pub(super) font: Option<Rc<Font>>,
     pub(super) size: f32,
     pub(super) between: f32,
     pub(super) blank: f32,
@@ -27,7 +27,7 @@ pub(super) struct State<'a> {
     pub(super) is_cut_away: bool,
 }
 
-impl State<'_> {
+impl State {
     pub(super) const fn new() -> Self {
         Self {
             page: Matrix::IDENTITY,

@@ -59,7 +59,7 @@ pub(super) struct TextItem {
 }
 
 impl<'a> PageInterpreter<'_, 'a> {
-    pub(super) fn show(&mut self, operation: &Operation<'_>, state: &mut State<'a>, at: OperationPosition) {
+    pub(super) fn show(&mut self, operation: &Operation<'_>, state: &mut State, at: OperationPosition) {
         self.shows += 1;
         if matches!(operation.operator, "'" | "\"") {
             if let ("\"", [.., blank, between, _]) = (operation.operator, operation.operands) {
@@ -87,7 +87,7 @@ impl<'a> PageInterpreter<'_, 'a> {
     }
 
     /// Sets a string; returns how far it moves the text position.
-    fn string(&mut self, bytes: &[u8], state: &State<'a>, at: OperationPosition) -> f32 {
+    fn string(&mut self, bytes: &[u8], state: &State, at: OperationPosition) -> f32 {
         if self.content_of.texts.len() >= MAX_TEXTS {
             self.give_up();
             return 0.0;
@@ -109,6 +109,7 @@ impl<'a> PageInterpreter<'_, 'a> {
             top: from.1.max(to.1) + if is_horizontal { size } else { 0.0 },
         };
         if place.is_finite() && !bytes.is_empty() {
+            self.content_of.upward = self.content_of.upward.saturating_add(text_to_page.upward());
             let text = font.map(|font| font.text(bytes)).unwrap_or_default();
             let (is_bold, is_undrawn) = (font.is_some_and(|font| font.is_bold), state.inks.is_undrawn());
             let length = if text.is_empty() { bytes.len() } else { text.len() };
@@ -127,7 +128,7 @@ impl<'a> PageInterpreter<'_, 'a> {
         width
     }
 
-    fn visibility(&mut self, state: &State<'a>, text_to_page: Matrix, place: Rect) -> TextVisibility {
+    fn visibility(&mut self, state: &State, text_to_page: Matrix, place: Rect) -> TextVisibility {
         let inks = &state.inks;
         let is_drawn = state.font.as_ref().is_some_and(|font| font.drawn);
         let size = (state.size * text_to_page.rise()).abs() * self.unit;

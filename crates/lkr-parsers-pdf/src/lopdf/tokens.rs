@@ -44,13 +44,20 @@ pub(super) struct Tokens<'c> {
     content: &'c [u8],
     at: usize,
     operands: Vec<Object>,
+    /// Most operands of an operation that are kept.
+    max_operands: usize,
     /// Brackets before this offset are skipped, because an earlier one is not closed.
     broken: usize,
 }
 
 impl<'c> Tokens<'c> {
     pub(super) const fn new(content: &'c [u8]) -> Self {
-        Self { content, at: 0, operands: Vec::new(), broken: 0 }
+        Self::with_max_operands(content, MAX_OPERANDS)
+    }
+
+    /// Keeps up to this many operands of an operation.
+    pub(super) const fn with_max_operands(content: &'c [u8], max_operands: usize) -> Self {
+        Self { content, at: 0, operands: Vec::new(), max_operands, broken: 0 }
     }
 
     /// The next operation; `None` at the end, or if a string or an inline image is not closed.
@@ -63,7 +70,7 @@ impl<'c> Tokens<'c> {
             match self.token(0)? {
                 Token::Operand(operand) => {
                     start = start.or(Some(begin));
-                    if self.operands.len() == MAX_OPERANDS {
+                    if self.operands.len() == self.max_operands {
                         self.operands.remove(0);
                     }
                     self.operands.push(operand);

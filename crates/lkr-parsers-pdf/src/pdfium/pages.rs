@@ -57,7 +57,7 @@ impl PageReader for PdfDocument<'_> {
     fn render(&self, index: usize, width: u32, height: u32) -> Result<Pixels> {
         let size = |length: u32| i32::try_from(length).unwrap_or(i32::MAX);
         let config = PdfRenderConfig::new()
-            .set_format(PdfBitmapFormat::BGRA)
+            .set_format(PdfBitmapFormat::BGRx)
             .set_fixed_size(size(width), size(height));
         let page = page(self, index)?;
         let bitmap = page.render_with_config(&config).map_err(error::from_pdfium)?;

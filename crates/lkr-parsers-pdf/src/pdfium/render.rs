@@ -8,9 +8,8 @@ use crate::{
     render::{PageBitmap, PageRenderer, resolution, scale},
 };
 
-/// Opens a file for rendering only; another engine reads its text, and found `pages` pages. On failure, returns the
-/// reason.
-pub(crate) fn open_renderer<'a>(
+/// Opens a file in which another engine found `pages` pages. On failure, returns the reason.
+pub(super) fn open_renderer<'a>(
     path: &Path,
     bytes: &'a [u8],
     pages: usize,
@@ -29,7 +28,7 @@ impl PageRenderer for PdfDocument<'_> {
         let page = self.pages().get(page_index(index)).ok()?;
         let dpi = resolution(page.width().value, page.height().value, max_pixels)?;
         let config =
-            PdfRenderConfig::new().set_format(PdfBitmapFormat::BGRA).scale_page_by_factor(scale(dpi));
+            PdfRenderConfig::new().set_format(PdfBitmapFormat::BGRx).scale_page_by_factor(scale(dpi));
         let bitmap = page.render_with_config(&config).ok()?;
         let (width, height) = (u32::try_from(bitmap.width()).ok()?, u32::try_from(bitmap.height()).ok()?);
         Some(PageBitmap::from_rgba(width, height, dpi, &bitmap.as_rgba_bytes()))

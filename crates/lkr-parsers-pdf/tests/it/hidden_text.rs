@@ -1,6 +1,9 @@
 //! Hidden text is removed by every parser; similar but visible text is kept.
 
-use crate::common::{Pdf, STATES, check, line, reads, set};
+use lkr_parsers::Source;
+use lkr_parsers_pdf::PdfOptions;
+
+use crate::common::{Pdf, STATES, check, line, reads, rendering_parsers, set};
 
 /// A grey image of one pixel, scaled to this part of the page.
 fn picture(left: u32, bottom: u32, across: u32, up: u32) -> String {
@@ -34,6 +37,20 @@ fn page_with_only_hidden_text_stays_empty() {
     check(&Pdf::default().page(white).bytes(), |name, parsed| {
         assert_eq!(parsed.text, "", "{name}");
     });
+}
+
+#[test]
+fn pale_text_on_an_area_that_is_blended_is_kept() {
+    let area = "q /Blend gs 0 .3 .9 rg 40 650 500 100 re f Q\n";
+    let page =
+        area.to_owned() + &format!("1 g {}", set(700, "White words.")) + "0 g " + &set(600, "Black ones.");
+    let states = "/ExtGState << /Blend << /BM /Color >> >>";
+    let bytes = Pdf::default().page(&page).entries(states, "", "").bytes();
+    // The renderer of pdf_oxide does not show such areas.
+    for parser in rendering_parsers(&PdfOptions::default()) {
+        let parsed = parser.parse(&Source::new(&bytes)).unwrap();
+        assert_eq!(parsed.text, "White words.\n\nBlack ones.", "{}: {:?}", parser.name(), parsed.warnings);
+    }
 }
 
 #[test]

@@ -9,14 +9,18 @@
 )]
 
 mod common;
+mod damage;
 mod documents;
+mod encodings;
 mod fields;
 mod files;
 mod hidden_text;
 mod hidden_text_removal;
 mod layout;
 mod lopdf;
+mod other_engines;
 mod oxide;
 mod pages;
 mod pdfium;
+mod rotation;
 mod tables;
