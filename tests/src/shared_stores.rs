@@ -5,13 +5,20 @@ use std::{
 
 use lkr_state::{StateStore as _, Write};
 use lkr_state_redis::{RedisConfig, RedisStore};
-use lkr_test_qdrant::Loopback;
+use lkr_test_qdrant::{Loopback, RealCollections};
 use lkr_test_support::{RedisServer, S3Server};
 
 use crate::{ADMIN_PASSWORD, Server};
 
 /// The address of a real Qdrant server.
 const QDRANT_URL: &str = "LKR_TEST_QDRANT_URL";
+
+/// What servers are told about the real Qdrant server, each with the variable that it is taken from.
+const QDRANT_KEYS: [(&str, &str); 3] = [
+    ("LKR_QDRANT_SHARDS", "LKR_TEST_QDRANT_SHARDS"),
+    ("LKR_QDRANT_REPLICAS", "LKR_TEST_QDRANT_REPLICAS"),
+    ("LKR_QDRANT_WRITE_CONSISTENCY", "LKR_TEST_QDRANT_WRITE_CONSISTENCY"),
+];
 
 /// The bucket of the object store.
 const BUCKET: &str = "documents";
@@ -30,8 +37,21 @@ pub struct SharedStores {
     pub redis: RedisServer,
     /// The texts and originals.
     pub s3: S3Server,
-    qdrant: Option<Loopback>,
+    qdrant: Qdrant,
     prefix: String,
+    /// More variables of each server.
+    more: Vec<(String, String)>,
+}
+
+/// Where the points are.
+#[derive(Debug)]
+enum Qdrant {
+    /// A server in this process; `None` while it does not answer.
+    InProcess(Option<Loopback>),
+    /// The server that all tests share.
+    Shared(RealCollections),
+    /// A server or cluster that the test started, at this address.
+    OfTheTest(String),
 }
 
 /// What a server does.
@@ -52,23 +72,44 @@ impl SharedStores {
     /// If a server does not start; or if it is not installed and the environment variable `CI` is set.
     #[must_use]
     pub fn start() -> Option<Self> {
+        let Some(url) = env::var_os(QDRANT_URL) else {
+            return Self::start_with(|_| Qdrant::InProcess(Some(Loopback::start_blocking())), Vec::new());
+        };
+        let url = url.into_string().expect("an address");
+        let keys = QDRANT_KEYS
+            .iter()
+            .filter_map(|(key, variable)| Some(((*key).to_owned(), env::var(variable).ok()?)));
+        Self::start_with(|prefix| Qdrant::Shared(RealCollections::new(url, prefix)), keys.collect())
+    }
+
+    /// Starts Redis and an object store beside a Qdrant server or cluster of the test; `more` are variables of each server.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start) does.
+    #[must_use]
+    pub fn start_beside(qdrant_url: String, more: &[(&str, &str)]) -> Option<Self> {
+        let more = more.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        Self::start_with(|_| Qdrant::OfTheTest(qdrant_url), more.collect())
+    }
+
+    fn start_with(qdrant: impl FnOnce(&str) -> Qdrant, more: Vec<(String, String)>) -> Option<Self> {
         let (redis, s3) = (RedisServer::start()?, S3Server::start()?);
         s3.create_bucket(BUCKET);
-        let qdrant = if env::var_os(QDRANT_URL).is_none() { Some(Loopback::start_blocking()) } else { None };
         let number = PREFIXES.fetch_add(1, Ordering::Relaxed);
         let prefix = format!("e2e-{}-{number}-", std::process::id());
-        Some(Self { redis, s3, qdrant, prefix })
+        Some(Self { redis, s3, qdrant: qdrant(&prefix), prefix, more })
     }
 
     /// The address of Qdrant.
     ///
     /// # Panics
-    /// If the variable with the address is not text.
+    /// If it does not answer.
     #[must_use]
     pub fn qdrant_url(&self) -> String {
         match &self.qdrant {
-            Some(loopback) => loopback.url(),
-            None => env::var(QDRANT_URL).expect("an address"),
+            Qdrant::InProcess(server) => server.as_ref().expect("a server").url(),
+            Qdrant::Shared(collections) => collections.url().to_owned(),
+            Qdrant::OfTheTest(url) => url.clone(),
         }
     }
 
@@ -77,10 +118,10 @@ impl SharedStores {
     /// # Panics
     /// If Qdrant cannot be started again.
     pub fn without_qdrant(&mut self, work: impl FnOnce()) -> bool {
-        let Some(qdrant) = self.qdrant.take() else { return false };
-        let (data, address) = qdrant.stop_blocking();
+        let Qdrant::InProcess(server) = &mut self.qdrant else { return false };
+        let (data, address) = server.take().expect("a server").stop_blocking();
         work();
-        self.qdrant = Some(Loopback::start_blocking_with(data, address));
+        *server = Some(Loopback::start_blocking_with(data, address));
         true
     }
 
@@ -115,7 +156,8 @@ impl SharedStores {
             ("LKR_S3_ACCESS_KEY_ID", "key".to_owned()),
             ("LKR_S3_SECRET_ACCESS_KEY", "secret".to_owned()),
         ];
-        pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+        let pairs = pairs.into_iter().map(|(key, value)| (key.to_owned(), value));
+        pairs.chain(self.more.clone()).collect()
     }
 
     /// A running server on these stores, with a data folder of its own.

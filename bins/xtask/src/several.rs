@@ -1,5 +1,6 @@
 //! `cargo xtask several PART`: tries several processes on Redis, Qdrant and an object store at full size. `LKR_TEST_QDRANT_URL` is the
-//! address of a real Qdrant; without it, a server in the tests' process speaks its protocol.
+//! address of a real Qdrant; without it, a server in the tests' process speaks its protocol. `LKR_TEST_QDRANT_SHARDS`,
+//! `LKR_TEST_QDRANT_REPLICAS` and `LKR_TEST_QDRANT_WRITE_CONSISTENCY` say how collections are made there.
 
 use std::ffi::{OsStr, OsString};
 
@@ -10,8 +11,7 @@ use crate::{cargo, executable, run as run_command, tools, with_model};
 /// The check of the contract, seen from the folder of the end-to-end tests.
 const CONTRACT_CHECK: &str = "../../shared/tools/contract_check.py";
 
-const USAGE: &str =
-    "usage: cargo xtask several contract | documents | migration | ratios | suite | versions EARLIER";
+const USAGE: &str = "usage: cargo xtask several cluster | contract | documents | migration | ratios | suite | versions EARLIER";
 
 /// End-to-end tests that are about the stores in the data folder or files in it, open them, or need no stores.
 const OF_THE_DATA_FOLDER: [&str; 20] = [
@@ -44,11 +44,14 @@ const OF_THE_DATA_FOLDER: [&str; 20] = [
 /// - `migration`: 10,000 chunks are moved from a data folder and back while the command is killed.
 /// - `ratios`: a second worker and a second server are compared with one, in the release profile.
 /// - `versions`: processes of this version and of an earlier `lkr-server`, whose path is given, work on the same stores.
+/// - `cluster`: 2,000 documents are ingested while nodes of a Qdrant cluster are killed, and searches go on while one hangs.
+///   `LKR_TEST_QDRANT_PROGRAM` must be the path of Qdrant's executable.
 /// - `suite`: the end-to-end tests, each server with stores of its own outside of its data folder.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let part = arguments.first().and_then(|part| part.to_str());
     let (filter, variable, value) = match (part, arguments.get(1)) {
         (Some("contract"), None) => ("shared_contract::", "LKR_E2E_CONTRACT", OsStr::new(CONTRACT_CHECK)),
+        (Some("cluster"), None) => ("qdrant_cluster::", "LKR_E2E_DOCUMENTS", "2000".as_ref()),
         (Some("documents"), None) => ("several_processes::lesson_43", "LKR_E2E_DOCUMENTS", "2000".as_ref()),
         (Some("migration"), None) => ("migration::", "LKR_E2E_MIGRATED", "10000".as_ref()),
         (Some("ratios"), None) => ("shared_ratios::", "LKR_E2E_RATIOS", "1".as_ref()),

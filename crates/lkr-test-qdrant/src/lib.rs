@@ -9,10 +9,13 @@
 mod collections;
 mod filter;
 mod points;
+mod real;
 mod search;
 
+pub use real::RealCollections;
+
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, VecDeque},
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
@@ -63,6 +66,8 @@ pub struct State {
     pub api_key: Option<String>,
     /// How long calls about points wait before they are answered, as if they were work.
     pub points_delay: Duration,
+    /// The answers to the next calls about points and collections, which do nothing else.
+    pub refusals: VecDeque<Status>,
 }
 
 /// A collection.
@@ -199,6 +204,7 @@ impl Default for Data {
             writes: Vec::new(),
             api_key: None,
             points_delay: Duration::ZERO,
+            refusals: VecDeque::new(),
         })))
     }
 }
@@ -218,7 +224,10 @@ impl Data {
         if expected.is_some() && key != expected {
             return Err(Status::unauthenticated("Invalid API key or JWT"));
         }
-        Ok(request.into_inner())
+        match self.state().refusals.pop_front() {
+            Some(refusal) => Err(refusal),
+            None => Ok(request.into_inner()),
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 mod binary;
+mod qdrant_cluster;
 mod redis;
 mod redis_sentinels;
 
 pub use binary::{cli_binary, server_binary, workspace};
+pub use qdrant_cluster::QdrantCluster;
 pub use redis::RedisServer;
 pub use redis_sentinels::RedisSentinels;
 

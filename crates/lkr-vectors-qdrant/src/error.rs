@@ -105,7 +105,8 @@ fn causes<'e>(first: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (
     std::iter::successors(Some(first), |error| (*error).source())
 }
 
-/// The kind of an answer's code.
+/// The kind of an answer's code. A node of a cluster answers `Internal` or `FailedPrecondition` while a copy of a shard, the node
+/// that orders its writes or the agreement of the nodes is away, and Qdrant itself tries such calls at another node.
 const fn kind_of(code: Code) -> ErrorKind {
     match code {
         Code::NotFound => ErrorKind::NotFound,
@@ -115,7 +116,9 @@ const fn kind_of(code: Code) -> ErrorKind {
         | Code::DeadlineExceeded
         | Code::ResourceExhausted
         | Code::Aborted
-        | Code::Cancelled => ErrorKind::Unavailable,
+        | Code::Cancelled
+        | Code::Internal
+        | Code::FailedPrecondition => ErrorKind::Unavailable,
         Code::DataLoss => ErrorKind::Corrupt,
         _ => ErrorKind::Internal,
     }
@@ -138,7 +141,9 @@ mod tests {
             (Code::DataLoss, ErrorKind::Corrupt),
             (Code::PermissionDenied, ErrorKind::Internal),
             (Code::Unauthenticated, ErrorKind::Internal),
-            (Code::Internal, ErrorKind::Internal),
+            (Code::Internal, ErrorKind::Unavailable),
+            (Code::FailedPrecondition, ErrorKind::Unavailable),
+            (Code::Unimplemented, ErrorKind::Internal),
         ] {
             let failure = answered(code);
             assert_eq!((failure.kind, failure.delivery), (kind, Delivery::Answered), "{code:?}");

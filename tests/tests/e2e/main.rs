@@ -31,6 +31,7 @@ mod lesson_35_slow_clients;
 mod load_generator;
 mod logs;
 mod migration;
+mod qdrant_cluster;
 mod quick_start;
 mod rerank;
 mod revoked_rights;

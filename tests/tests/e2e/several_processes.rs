@@ -14,7 +14,7 @@ use lkr_test_support::RedisSentinels;
 use lkr_tests::{ADMIN_PASSWORD, Role, Seed, Server, SharedStores, cli_binary, printed, server_binary};
 use serde_json::{Value, json};
 
-fn eventually(what: &str, condition: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
         assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
@@ -28,7 +28,7 @@ fn doctor(server: &Server, arguments: &[&str]) -> Output {
     command.args(["doctor", "--shared"]).args(arguments).output().unwrap()
 }
 
-fn rock(n: u64) -> Value {
+pub(crate) fn rock(n: u64) -> Value {
     json!({"title": format!("Rock {n}"), "source": format!("quarry:{n}"),
            "text": format!("# Rock {n}\n\nThe rock number{n} was found in the quarry. It is a dark volcanic stone.")})
 }
@@ -296,34 +296,24 @@ fn processes_of_two_versions_work_as_one_service() {
     assert!(checked.status.success(), "{}", printed(&checked));
 }
 
-/// Documents are submitted to a server, while processes that ingest are killed. Afterwards each document exists exactly once and
-/// is found. A killed process is restarted at once.
-#[test]
-fn lesson_43_what_was_accepted_is_there_once_although_processes_are_killed() {
-    let Some(stores) = SharedStores::start() else { return };
-    let documents = std::env::var("LKR_E2E_DOCUMENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
-    let kills = (documents / 30).max(1);
-    let mut seed = Seed::announce("several_processes");
-    let (api, all) = (stores.server(Role::Api), stores.server(Role::All));
-    let workers = [stores.server(Role::Worker), stores.server(Role::Worker)];
-    let mut tasks: BTreeMap<u64, String> = BTreeMap::new();
+/// How many documents the tests of kills add.
+pub(crate) fn documents_to_add() -> u64 {
+    std::env::var("LKR_E2E_DOCUMENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(150)
+}
+
+/// Submits the documents, waits until `disturbance` ends and all are ingested, and checks that each exists once and is found.
+pub(crate) fn assert_ingested_once_despite(disturbance: impl FnOnce() + Send, api: &Server, documents: u64) {
     thread::scope(|scope| {
-        let victims = [&workers[0], &workers[1], &all];
-        let killer = scope.spawn(move || {
-            for _ in 0..kills {
-                thread::sleep(Duration::from_millis(700));
-                let victim = victims[seed.below(3) as usize];
-                victim.kill();
-                victim.restart();
-            }
-        });
-        for n in 0..documents {
-            let accepted = api.call("POST", "/documents", Some(&rock(n)), Some(api.admin()));
-            assert_eq!(accepted.status, 202, "{accepted:?}");
-            tasks.insert(n, accepted.data()["task_id"].as_str().unwrap().to_owned());
-        }
-        killer.join().unwrap();
-        for (n, task) in &tasks {
+        let disturbing = scope.spawn(disturbance);
+        let tasks: Vec<String> = (0..documents)
+            .map(|n| {
+                let accepted = api.call("POST", "/documents", Some(&rock(n)), Some(api.admin()));
+                assert_eq!(accepted.status, 202, "{accepted:?}");
+                accepted.data()["task_id"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        disturbing.join().unwrap();
+        for (n, task) in tasks.iter().enumerate() {
             let ended = api.wait_for_task(task);
             assert_eq!(ended["status"], "done", "rock {n}: {ended}");
         }
@@ -337,6 +327,27 @@ fn lesson_43_what_was_accepted_is_there_once_although_processes_are_killed() {
         assert_eq!(response["results"][0]["source"], format!("quarry:{n}"), "{response}");
     }
     assert_eq!(api.get("/knowledge/stats").data()["documents_total"], documents);
+}
+
+/// Documents are submitted to a server, while processes that ingest are killed. Afterwards each document exists exactly once and
+/// is found. A killed process is restarted at once.
+#[test]
+fn lesson_43_what_was_accepted_is_there_once_although_processes_are_killed() {
+    let Some(stores) = SharedStores::start() else { return };
+    let documents = documents_to_add();
+    let mut seed = Seed::announce("several_processes");
+    let (api, all) = (stores.server(Role::Api), stores.server(Role::All));
+    let workers = [stores.server(Role::Worker), stores.server(Role::Worker)];
+    let victims = [&workers[0], &workers[1], &all];
+    let kill = || {
+        for _ in 0..(documents / 30).max(1) {
+            thread::sleep(Duration::from_millis(700));
+            let victim = victims[seed.below(3) as usize];
+            victim.kill();
+            victim.restart();
+        }
+    };
+    assert_ingested_once_despite(kill, &api, documents);
 }
 
 /// Redis is killed and started again: requests fail with a clear error meanwhile or go on from memory, readiness says so, and

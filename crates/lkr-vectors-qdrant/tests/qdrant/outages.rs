@@ -1,10 +1,14 @@
 //! What happens while the server is away, and after it.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 use lkr_test_qdrant::{Data, Loopback};
 use lkr_vectors::{ErrorKind, Filter, Include, VectorStore};
 use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors};
+use tonic::{Code, Status};
 
 use crate::{
     proxy::Proxy,
@@ -114,6 +118,45 @@ async fn write_whose_outcome_stays_unknown_is_unavailable_after_the_time_for_it(
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     assert!((100..5_000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
     assert!(server.data.state().writes.iter().filter(|write| write.call == "upsert").count() > 1);
+}
+
+/// A node answers so while another one that it needs is away.
+fn refusals(times: usize) -> VecDeque<Status> {
+    let mut codes = [Code::Internal, Code::FailedPrecondition, Code::Unavailable].into_iter().cycle();
+    (0..times).filter_map(|_| Some(Status::new(codes.next()?, "no leader could be selected"))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn write_that_a_cluster_cannot_apply_yet_is_sent_again() {
+    let (store, server) = on_loopback().await;
+    let name = create(&store).await;
+    assert_eq!(count(&store).await, 0);
+    server.data.state().refusals = refusals(3);
+    store.upsert(&name, points(0..20)).await.unwrap();
+    assert!(server.data.state().refusals.is_empty());
+    assert_eq!(count(&store).await, 20);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_a_cluster_cannot_answer_now_are_unavailable() {
+    let server = Loopback::start().await;
+    let mut options = options(&server.url());
+    options.write_retry_for = Duration::from_millis(200);
+    let store = QdrantVectors::open(options).await.unwrap();
+    let name = create(&store).await;
+    assert_eq!(count(&store).await, 0);
+    for _ in 0..3 {
+        server.data.state().refusals = refusals(50);
+        let read = store.get(&name, &[id(1)], Include::Payload).await.unwrap_err();
+        let write = store.upsert(&name, vec![point(1)]).await.unwrap_err();
+        for error in [read, write] {
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+            assert!(error.reason().contains("no leader"), "{error}");
+        }
+    }
+    // The server answered, so it is not away.
+    server.data.state().refusals.clear();
+    assert_eq!(count(&store).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,20 +1,20 @@
 //! Stores under test.
 
-use std::{env, path::Path, sync::Arc, time::Duration};
+use std::{env, num::NonZeroU32, path::Path, sync::Arc, time::Duration};
 
 use lkr_domain::{DocId, PointId, SparseVector};
+use lkr_test_qdrant::{Loopback, RealCollections};
 use lkr_vectors::{
     Collection, CollectionSpec, DenseSpec, MemoryVectors, Point, PointOrigin, Tags, VectorStore,
 };
 use lkr_vectors_qdrant::{QdrantOptions, QdrantVectors};
-use qdrant_client::qdrant::{
-    DeleteCollection, ListCollectionsRequest, collections_client::CollectionsClient,
-};
-
-use lkr_test_qdrant::Loopback;
 
 /// The address of a real server.
 const URL: &str = "LKR_TEST_QDRANT_URL";
+
+/// How many shards collections have on the real server, how many copies each shard has, and how many of these must have a write.
+const NUMBERS: [&str; 3] =
+    ["LKR_TEST_QDRANT_SHARDS", "LKR_TEST_QDRANT_REPLICAS", "LKR_TEST_QDRANT_WRITE_CONSISTENCY"];
 
 /// What lives as long as a test.
 #[derive(Debug)]
@@ -22,35 +22,6 @@ pub(crate) enum Guard {
     Loopback { _server: Loopback },
     Real { _collections: RealCollections },
     Nothing,
-}
-
-/// Removes the collections with a prefix from the real server.
-#[derive(Debug)]
-pub(crate) struct RealCollections {
-    url: String,
-    prefix: String,
-}
-
-impl Drop for RealCollections {
-    fn drop(&mut self) {
-        let (url, prefix) = (self.url.clone(), self.prefix.clone());
-        // The runtime of the test may end meanwhile.
-        let removing = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(remove_collections(url, &prefix));
-        });
-        removing.join().unwrap();
-    }
-}
-
-async fn remove_collections(url: String, prefix: &str) {
-    let mut client = CollectionsClient::connect(url).await.unwrap();
-    let listed = client.list(ListCollectionsRequest {}).await.unwrap().into_inner().collections;
-    for collection_name in
-        listed.into_iter().map(|listed| listed.name).filter(|name| name.starts_with(prefix))
-    {
-        client.delete(DeleteCollection { collection_name, timeout: None }).await.unwrap();
-    }
 }
 
 /// Options for tests: short times.
@@ -81,9 +52,16 @@ pub(crate) fn real_url() -> Option<String> {
 /// The options of an empty store on the real server.
 pub(crate) fn real_options() -> Option<(QdrantOptions, Guard)> {
     let url = real_url()?;
-    let options = options(&url);
-    let guard = Guard::Real { _collections: RealCollections { url, prefix: options.prefix.clone() } };
+    let mut options = options(&url);
+    [options.shard_number, options.replication_factor, options.write_consistency_factor] =
+        NUMBERS.map(number);
+    let guard = Guard::Real { _collections: RealCollections::new(url, options.prefix.clone()) };
     Some((options, guard))
+}
+
+/// The number in a variable; 1 without it.
+fn number(variable: &str) -> NonZeroU32 {
+    env::var(variable).map_or(NonZeroU32::MIN, |number| number.parse().unwrap())
 }
 
 pub(crate) async fn loopback_store() -> (Arc<dyn VectorStore>, Guard) {
