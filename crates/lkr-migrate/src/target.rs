@@ -48,7 +48,10 @@ pub(crate) async fn check_empty(target: &Stores, parts: Parts, options: &Migrate
     match found.is_empty() {
         true => Ok(()),
         false => {
-            let reason = format!("the target is not empty: {}", found.join(", "));
+            let reason = format!(
+                "the target is not empty: {}; if a migration to it is complete already, --verify compares both",
+                found.join(", ")
+            );
             Err(Error::new(ErrorKind::NotEmpty, "check the target", reason))
         }
     }

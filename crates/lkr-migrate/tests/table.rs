@@ -83,7 +83,7 @@ fn prefix(literal: &str) -> Option<&str> {
 fn is_plain_key(path: &Path, line: &str) -> bool {
     let file = path.file_name().unwrap().to_str().unwrap();
     let is_constant = line.contains("const ") && line.contains(": &str = ");
-    is_constant && (["key.rs", "records.rs"].contains(&file) || line.contains(" KEY:"))
+    is_constant && (["key.rs", "records.rs", "peers.rs"].contains(&file) || line.contains(" KEY:"))
 }
 
 /// The keys and prefixes that a crate writes.

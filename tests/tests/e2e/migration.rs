@@ -60,7 +60,9 @@ fn migrate_with_kills(lkr: &CommandLine, from: &str, to: &str, scale: u64, seed:
         }
         break process.wait_with_output().unwrap();
     };
-    assert!(last.status.success(), "after {kills} kills: {}", printed(&last));
+    // The last kill may have come when the migration was complete.
+    let is_complete = kills > 0 && printed(&last).contains("if a migration to it is complete already");
+    assert!(last.status.success() || is_complete, "after {kills} kills: {}", printed(&last));
     let output = lkr.run(&[&arguments[..], &["--verify"]].concat());
     assert!(output.status.success(), "{}", printed(&output));
     eprintln!("migrate --from {from} --to {to}: killed {kills} times before it ended");
