@@ -26,7 +26,9 @@ mod webhook_receiver;
 
 pub use command_line::{CommandLine, printed};
 pub use damage::damage_graphs;
-pub use invariants::{ByLayer, assert_consistent, assert_garbage_collected, open_store, stored};
+pub use invariants::{
+    ByLayer, assert_consistent, assert_doctor_finds_nothing, assert_garbage_collected, open_store, stored,
+};
 pub use lkr_test_support::{cli_binary, server_binary, workspace};
 pub use load::{DocumentVersion, LedgerEntry, Load, Rewrite, RewriteKind, Termination};
 pub use model::model_dir;

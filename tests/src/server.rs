@@ -178,6 +178,11 @@ impl Server {
         self.process().as_mut().is_some_and(|process| process.try_wait().expect("a status").is_some())
     }
 
+    /// Whether the process was started and nobody has waited for its end.
+    pub(crate) fn is_running(&self) -> bool {
+        self.process().is_some()
+    }
+
     /// The command that starts a server with this folder and port.
     #[must_use]
     pub fn command(&self) -> Command {
@@ -185,7 +190,8 @@ impl Server {
     }
 
     /// Whether it works on stores outside of its data folder that no other server has.
-    pub(crate) const fn has_own_stores(&self) -> bool {
+    #[must_use]
+    pub const fn has_own_stores(&self) -> bool {
         self.stores.is_some()
     }
 

@@ -18,8 +18,11 @@ pub(crate) fn doctor(server: &Server, arguments: &[&str]) -> Output {
 /// Damage to the folder of a killed server.
 type Damage = dyn Fn(&Server);
 
-/// Checks that doctor finds nothing in the folder of a stopped server.
+/// Checks that doctor finds nothing in the stores of a stopped server.
 pub(crate) fn assert_healthy(server: &Server) {
+    if server.has_own_stores() {
+        return lkr_tests::assert_doctor_finds_nothing(server);
+    }
     let Output { status, stdout, stderr } = doctor(server, &[]);
     assert!(status.success(), "{}{}", printed(&stdout), printed(&stderr));
 }

@@ -142,7 +142,9 @@ fn kills_during_moves_leave_the_document_whole_in_one_space() {
             assert!(!is_confirmed || SPACES[at] == target, "{context}: a confirmed move was lost");
         }
         eprintln!("{cut_off} moves were cut off at {point}");
-        assert!(cut_off > 0, "no move reached {point}");
+        // Stores outside of the data folder do not write to that of one process.
+        let is_reached = cut_off > 0 || (server.has_own_stores() && point.starts_with("store."));
+        assert!(is_reached, "no move reached {point}");
     }
     let counts = assert_consistent(server);
     assert_garbage_collected(server, &counts);
