@@ -104,7 +104,8 @@ const CHECKS: [Check; 7] = [
     },
 ];
 
-/// `cargo xtask deploy [image …]`: runs each check whose tool can be had, or replays the Dockerfile.
+/// `cargo xtask deploy [image …]`: runs each check, with tools that it installs if they are missing, or replays
+/// the Dockerfile.
 pub(crate) fn run_task(arguments: &[OsString]) -> Result<()> {
     match arguments.split_first() {
         None => check(|check| tools::or_skip(check.what, (check.tool)())),

@@ -310,7 +310,6 @@ impl Ingestor {
     }
 }
 
-/// Whether a change moves a live document to another space.
 /// Processes of an earlier version would go on writing their format while the store is upgraded.
 async fn end_earlier_processes(ports: &Ports) -> Result<()> {
     if ports.catalog.version().await? < STORE_VERSION {
@@ -319,6 +318,7 @@ async fn end_earlier_processes(ports: &Ports) -> Result<()> {
     Ok(())
 }
 
+/// Whether a change moves a live document to another space.
 async fn moves(catalog: &Catalog, doc_id: DocId, change: &DocumentChange) -> Result<bool> {
     let Some(space) = &change.space else { return Ok(false) };
     let document = catalog.document(doc_id).await?;

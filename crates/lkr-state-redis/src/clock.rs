@@ -36,16 +36,13 @@ impl ServerClock {
         server.unwrap_or_else(OffsetDateTime::now_utc)
     }
 
-    /// Whether the clock should be read again, because the clocks of two machines drift apart.
-    pub(crate) fn is_old(&self) -> bool {
-        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.is_none_or(|(at, _)| at.elapsed() > LONGEST_WITHOUT_READING)
-    }
-
-    /// The time after `wait` from now in milliseconds since 1970; `None` if the clock was not read yet.
+    /// The time after `wait` from now in milliseconds since 1970; `None` if the clock was not read lately: the clocks of two
+    /// machines drift apart.
     pub(crate) fn after(&self, wait: Duration) -> Option<u64> {
         let (at, millis) = (*self.last.lock().unwrap_or_else(PoisonError::into_inner))?;
-        Some(millis.saturating_add(whole_millis(at.elapsed().saturating_add(wait))))
+        let elapsed = at.elapsed();
+        (elapsed <= LONGEST_WITHOUT_READING)
+            .then(|| millis.saturating_add(whole_millis(elapsed.saturating_add(wait))))
     }
 }
 

@@ -25,9 +25,6 @@ impl RedisClient {
         arguments: &[&[u8]],
         keys: fn(&crate::keys::Keys, Uuid) -> Vec<String>,
     ) -> Result<(String, Reply)> {
-        if self.clock.is_old() {
-            self.read_clock(operation).await?;
-        }
         loop {
             let deadline = match self.clock.after(self.write_limit(arguments).saturating_add(SLACK)) {
                 Some(deadline) => deadline.to_string(),

@@ -14,6 +14,7 @@ use std::{
     env,
     io::Write as _,
     path::{Path, PathBuf},
+    process::{Child, Command},
 };
 
 mod s3_server;
@@ -35,6 +36,12 @@ pub fn real_data(name: &str) -> Option<PathBuf> {
     }
     skip(&format!("{} is absent", path.display()));
     None
+}
+
+/// Sends a signal such as `STOP` to a process.
+pub(crate) fn send_signal(process: &Child, name: &str) {
+    let sent = Command::new("kill").args([format!("-{name}"), process.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "SIG{name} was not sent");
 }
 
 /// Prints that the calling test is skipped, and why.

@@ -14,7 +14,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::note_skip;
+use crate::{note_skip, send_signal};
 
 /// The variable with the path of Qdrant's executable.
 const PROGRAM: &str = "LKR_TEST_QDRANT_PROGRAM";
@@ -96,7 +96,7 @@ impl QdrantCluster {
     /// # Panics
     /// If there is no such node.
     pub fn pause(&self, node: usize) {
-        self.nodes.get(node).expect("a node").signal("STOP");
+        send_signal(&self.nodes.get(node).expect("a node").process, "STOP");
     }
 
     /// Lets a paused node go on.
@@ -104,7 +104,7 @@ impl QdrantCluster {
     /// # Panics
     /// If there is no such node.
     pub fn resume(&self, node: usize) {
-        self.nodes.get(node).expect("a node").signal("CONT");
+        send_signal(&self.nodes.get(node).expect("a node").process, "CONT");
     }
 
     fn node(&mut self, node: usize) -> &mut Node {
@@ -163,12 +163,6 @@ impl Node {
     fn kill(&mut self) {
         let _already_ended = self.process.kill();
         let _already_ended = self.process.wait();
-    }
-
-    fn signal(&self, name: &str) {
-        let id = self.process.id().to_string();
-        let sent = Command::new("kill").args([format!("-{name}"), id]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "SIG{name} was not sent to a node of Qdrant");
     }
 }
 

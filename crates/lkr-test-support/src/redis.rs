@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::skip;
+use crate::{send_signal, skip};
 
 const PROGRAM: &str = "redis-server";
 const CONFIG: &str = "redis.conf";
@@ -133,12 +133,12 @@ impl RedisServer {
 
     /// Stops the process as a hanging machine does, until [`cont`](Self::cont).
     pub fn stop(&self) {
-        self.signal("-STOP");
+        send_signal(&self.process, "STOP");
     }
 
     /// Continues a stopped process.
     pub fn cont(&self) {
-        self.signal("-CONT");
+        send_signal(&self.process, "CONT");
     }
 
     /// Sends a command and returns the first bytes of the answer, in the protocol of Redis.
@@ -147,11 +147,6 @@ impl RedisServer {
     /// If the server is unreachable, or does not answer within two seconds.
     pub fn command(&self, command: &[&str]) -> io::Result<String> {
         command_to(self.port, command)
-    }
-
-    fn signal(&self, signal: &str) {
-        let sent = Command::new("kill").arg(signal).arg(self.process.id().to_string()).status().unwrap();
-        assert!(sent.success(), "kill {signal} failed");
     }
 }
 

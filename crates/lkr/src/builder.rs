@@ -4,13 +4,13 @@ use std::{
 };
 
 use lkr_catalog::{Catalog, Originals, Outbox, Texts};
-use lkr_domain::{Clock, SystemClock};
+use lkr_domain::Clock;
 use lkr_ingest::{DeletionPolicy, IngestOptions, Ingestor, Ports, ReembedTrigger, TaskObserver};
 use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
 use lkr_parsers::{Markdown, Parser};
 use lkr_retrieval::{MemoryCache, SearchCache, SearchOptions, Searcher};
 use lkr_spaces::Spaces;
-use lkr_state::{MemoryQueue, MemoryState, Peers, StateStore, TaskQueue, TracedState};
+use lkr_state::{MemoryQueue, MemoryState, Peers, StateStore, StoreClock, TaskQueue, TracedState};
 use lkr_taxonomy::{ChatClassifier, Classifier, Taxonomy};
 use lkr_vectors::{MemoryVectors, TracedVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
@@ -179,7 +179,7 @@ impl Builder {
         self
     }
 
-    /// Where the times and ids of documents, tasks and spaces come from; the clock of the system by default. It must not be
+    /// Where the times and ids of documents, tasks and spaces come from; the clock of the state store by default. It must not be
     /// ahead of that, because stored texts have its timestamps.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
@@ -246,7 +246,7 @@ impl Builder {
         let state: Arc<dyn StateStore> = Arc::new(TracedState::new(state));
         let vectors = self.vectors.clone().unwrap_or_else(|| Arc::new(MemoryVectors::default()));
         let blobs = self.blobs.clone().unwrap_or_else(|| Arc::new(InMemory::new()));
-        let clock = self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
+        let clock = self.clock.clone().unwrap_or_else(|| Arc::new(StoreClock::new(Arc::clone(&state))));
         let catalog = Catalog::new(Arc::clone(&state)).with_clock(Arc::clone(&clock));
         let catalog = match &self.outbox {
             Some(outbox) => catalog.with_outbox(Arc::clone(outbox)),

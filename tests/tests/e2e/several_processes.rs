@@ -10,9 +10,11 @@ use std::{
 
 use lkr_catalog::STORE_VERSION;
 use lkr_state::{Expect, Write};
-use lkr_test_support::RedisSentinels;
+use lkr_test_history::Clock;
+use lkr_test_support::{RedisSentinels, RedisServer, skip};
 use lkr_tests::{ADMIN_PASSWORD, Role, Seed, Server, SharedStores, cli_binary, printed, server_binary};
 use serde_json::{Value, json};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     let begun = Instant::now();
@@ -182,6 +184,32 @@ fn lesson_43_documents_that_a_failover_lost_are_named_and_restored() {
     }
     let checked = doctor(&server, &[]);
     assert!(checked.status.success(), "{}", printed(&checked));
+}
+
+/// The clock of Redis is an hour ahead of that of the server: times and ids of documents are by the former, and sessions hold.
+#[test]
+fn times_are_by_the_clock_of_redis() {
+    const AHEAD: i64 = 3_600;
+    let folder = tempfile::tempdir().unwrap();
+    let clock = match Clock::new(folder.path(), "redis") {
+        Ok(clock) => clock,
+        Err(error) => return skip(&error.to_string()),
+    };
+    clock.set(AHEAD).unwrap();
+    let (Some(stores), Some(redis)) = (SharedStores::start(), RedisServer::start_in(clock.environment()))
+    else {
+        return;
+    };
+    let server = stores.server_with(Role::All, &[("LKR_REDIS_URL", &redis.url())]);
+    let task = server.wait_for_task(server.submit(&rock(1))["task_id"].as_str().unwrap());
+    let text = |key: &str| task[key].as_str().unwrap();
+    let created = OffsetDateTime::parse(text("created_at"), &Rfc3339).unwrap();
+    let in_id = i64::from_str_radix(&text("doc_id")[..12], 16).unwrap() / 1_000;
+    for seconds in [created.unix_timestamp(), in_id] {
+        let ahead = seconds - OffsetDateTime::now_utc().unix_timestamp();
+        assert!((AHEAD - 60..=AHEAD).contains(&ahead), "{ahead}: {task}");
+    }
+    assert_eq!(server.call("GET", "/auth/me", None, Some(server.admin())).status, 200);
 }
 
 /// A process of a later version waits to upgrade the stores: this one ends in order, and starts again only once nothing of the later
