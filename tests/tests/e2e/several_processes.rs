@@ -204,7 +204,8 @@ fn times_are_by_the_clock_of_redis() {
     let task = server.wait_for_task(server.submit(&rock(1))["task_id"].as_str().unwrap());
     let text = |key: &str| task[key].as_str().unwrap();
     let created = OffsetDateTime::parse(text("created_at"), &Rfc3339).unwrap();
-    let in_id = i64::from_str_radix(&text("doc_id")[..12], 16).unwrap() / 1_000;
+    let microseconds = text("doc_id").get(..12).unwrap();
+    let in_id = i64::from_str_radix(microseconds, 16).unwrap() / 1_000;
     for seconds in [created.unix_timestamp(), in_id] {
         let ahead = seconds - OffsetDateTime::now_utc().unix_timestamp();
         assert!((AHEAD - 60..=AHEAD).contains(&ahead), "{ahead}: {task}");
