@@ -2,6 +2,7 @@
 
 use lkr_domain::{DocId, SpaceName, TaskId, hex};
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use crate::TaskSubject;
 
@@ -14,6 +15,13 @@ pub(crate) const TASKS: &str = "task/";
 pub(crate) const GARBAGE: &str = "trash/";
 pub(crate) const CHANGES: &str = "change/";
 pub(crate) const UPLOADS: &str = "upload/";
+
+pub(crate) const GC_PAUSES: &str = "gc-pause/";
+
+/// Present while a process pauses garbage collection.
+pub(crate) fn gc_pause(pause: Uuid) -> String {
+    format!("{GC_PAUSES}{pause}")
+}
 
 /// The version of the store.
 pub(crate) const VERSION: &str = "version";

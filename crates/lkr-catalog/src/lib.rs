@@ -14,6 +14,7 @@ mod error;
 mod fingerprint_changes;
 mod finish;
 mod garbage;
+mod gc_pause;
 mod kept_record;
 mod key;
 mod limits;

@@ -181,8 +181,12 @@ impl Ingestor {
         lifecycle::forget(&self.state, task_id).await
     }
 
-    /// Pauses garbage collection until the returned guard is dropped. Waits for a running collection.
-    pub async fn pause_gc(&self) -> GcPause {
+    /// Pauses garbage collection in all processes until the returned guard is dropped. Waits for a running collection of this
+    /// process.
+    ///
+    /// # Errors
+    /// Those of the state store.
+    pub async fn pause_gc(&self) -> Result<GcPause> {
         self.state.gc.pause().await
     }
 

@@ -89,8 +89,7 @@ pub(crate) async fn run(state: Arc<IngestState>) {
             tracing::warn!(%error, "cannot find out which process collects garbage; will retry");
             false
         });
-        // While collection is paused, the next round will sweep.
-        if leads && let Some(_collecting) = state.gc.try_collect() {
+        if leads {
             sweeping.sweep_if_due(&state).await;
         }
         if leads && !has_fingerprints {
@@ -167,7 +166,7 @@ async fn collect_unless_in_use(ports: &Ports, gc: &Gc, garbage: &Garbage) -> Res
 }
 
 async fn collect(ports: &Ports, gc: &Gc, garbage: &Garbage) -> Result<()> {
-    let Some(_collecting) = gc.try_collect() else {
+    let Some(_collecting) = gc.try_collect().await? else {
         let kind = ErrorKind::Waiting(PAUSED_COLLECTION);
         return Err(Error::new(kind, "collect garbage", "garbage collection is paused"));
     };
@@ -209,37 +208,43 @@ impl Sweeping {
     async fn sweep_if_due(&mut self, state: &IngestState) {
         let is_shared = state.ports.peers.is_shared();
         let is_due = self.last.is_none_or(|last| is_shared && last.elapsed() > SWEEP_INTERVAL);
-        if is_due {
+        // While collection is paused, a later round sweeps.
+        if is_due && matches!(state.gc.try_collect().await, Ok(Some(_))) {
             let before = match is_shared {
                 true => state.opened.min(state.ports.catalog.now() - ACCEPTANCE),
                 false => state.opened,
             };
-            sweep(state, before - TIMESTAMP_LAG).await;
-            self.last = Some(Instant::now());
+            if sweep(state, before - TIMESTAMP_LAG).await.is_some() {
+                self.last = Some(Instant::now());
+            }
         }
     }
 }
 
-/// Removes what was stored before `before` and no record refers to.
-async fn sweep(state: &IngestState, before: OffsetDateTime) {
+/// Removes what was stored before `before` and no record refers to; `None` if collection was paused before the end.
+async fn sweep(state: &IngestState, before: OffsetDateTime) -> Option<()> {
     // From here on, no process can accept what it stored before.
     if state.ports.peers.is_shared()
         && let Err(error) = state.ports.catalog.begin_sweep().await
     {
         tracing::warn!(%error, "cannot sweep unreferenced texts and originals; will retry");
-        return;
+        return None;
     }
-    if let Err(error) = sweep_uploads(&state.ports, before).await {
+    let uploads = sweep_uploads(state, before).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "cannot sweep unreferenced originals; the next start will");
-    }
-    if let Err(error) = sweep_texts(&state.ports, before).await {
+        Some(())
+    });
+    let texts = sweep_texts(state, before).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "cannot sweep unreferenced texts; the next start will");
-    }
+        Some(())
+    });
+    uploads.and(texts)
 }
 
 /// Removes texts written before `before` to which no document or task refers: the process ended before accepting them. A text
-/// whose document was ingested is kept: the state store has lost the record.
-async fn sweep_texts(ports: &Ports, before: OffsetDateTime) -> Result<()> {
+/// whose document was ingested is kept: the state store has lost the record. `None` if collection was paused.
+async fn sweep_texts(state: &IngestState, before: OffsetDateTime) -> Result<Option<()>> {
+    let ports = &state.ports;
     for (doc_id, revision) in ports.texts.written_before(before).await? {
         if ports.catalog.is_referenced(doc_id, revision).await? {
             continue;
@@ -248,11 +253,12 @@ async fn sweep_texts(ports: &Ports, before: OffsetDateTime) -> Result<()> {
             tracing::warn!(%doc_id, revision, "a document has text and points but no record; 'lkr doctor --repair' restores it");
             continue;
         }
+        let Some(_collecting) = state.gc.try_collect().await? else { return Ok(None) };
         if let Err(error) = ports.texts.delete(doc_id, revision).await {
             tracing::warn!(%doc_id, %error, "cannot delete a text; the next start will");
         }
     }
-    Ok(())
+    Ok(Some(()))
 }
 
 /// Whether a revision has its L1 point, which is written after all others.
@@ -266,12 +272,14 @@ async fn is_collected(ports: &Ports, doc_id: DocId, revision: u64) -> Result<boo
     Ok(ports.catalog.is_garbage(doc_id, revision).await? || !has_root(ports, doc_id, revision).await?)
 }
 
-/// Removes originals whose upload began before `before` and whose documents were not accepted.
-async fn sweep_uploads(ports: &Ports, before: OffsetDateTime) -> Result<()> {
+/// Removes originals whose upload began before `before` and whose documents were not accepted. `None` if collection was paused.
+async fn sweep_uploads(state: &IngestState, before: OffsetDateTime) -> Result<Option<()>> {
+    let ports = &state.ports;
     let mut after = None;
     loop {
         let uploads = ports.catalog.uploads(after.as_ref(), BATCH).await?;
         for upload in uploads.iter().filter(|upload| upload.begun < before) {
+            let Some(_collecting) = state.gc.try_collect().await? else { return Ok(None) };
             // One original that cannot be removed does not block the others.
             if let Err(error) = ports.originals.delete(&upload.path).await {
                 let doc_id = upload.doc_id;
@@ -281,7 +289,7 @@ async fn sweep_uploads(ports: &Ports, before: OffsetDateTime) -> Result<()> {
             ports.catalog.forget_upload(upload).await?;
         }
         if uploads.len() < BATCH {
-            return Ok(());
+            return Ok(Some(()));
         }
         after = uploads.into_iter().next_back();
     }

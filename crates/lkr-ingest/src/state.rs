@@ -32,7 +32,7 @@ pub(crate) struct IngestState {
 impl IngestState {
     pub(crate) fn new(ports: Ports, options: IngestOptions) -> Self {
         let opened = ports.catalog.now();
-        let gc = Arc::new(Gc::new(ports.originals.clone()));
+        let gc = Arc::new(Gc::new(ports.originals.clone(), ports.catalog.clone(), &ports.peers));
         let queueing = Queueing::new(
             Arc::clone(&ports.queue),
             ports.texts.clone(),

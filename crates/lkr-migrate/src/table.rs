@@ -45,6 +45,8 @@ pub const TABLE: &[Row] = &[
     copy("cosine-scale/"),
     copy("declined-model"),
     copy("doc/"),
+    // Held by running processes.
+    leave_out("gc-pause/"),
     copy("generation"),
     copy("generation/"),
     copy("gold/"),

@@ -120,7 +120,8 @@ async fn open_state(config: &Config) -> Result<Option<(Arc<FallbackState>, Share
     let queue = RememberedClaims::open(Arc::new(store.queue()), claims.clone())
         .await
         .with_context(|| format!("cannot use {}", claims.display()))?;
-    let state = SharedState { records: Arc::clone(&records) as _, queue: Arc::new(queue), process };
+    let export = Arc::new(store.state());
+    let state = SharedState { records: Arc::clone(&records) as _, queue: Arc::new(queue), process, export };
     Ok(Some((records, state)))
 }
 
@@ -165,7 +166,7 @@ pub(crate) async fn open_redis_for_repair(config: &Config) -> Result<SharedState
         .context("cannot open the state store in Redis")?;
     warn_of(&warnings);
     let (records, queue) = (Arc::new(store.state()), Arc::new(store.queue()));
-    Ok(SharedState { records, queue, process: ProcessId::new() })
+    Ok(SharedState { export: Arc::clone(&records) as _, records, queue, process: ProcessId::new() })
 }
 
 fn warn_of(warnings: &[String]) {

@@ -11,7 +11,8 @@ use std::{
     sync::Arc,
 };
 
-use lkr_state::{Error, ErrorKind, Result};
+use bytes::Bytes;
+use lkr_state::{Error, ErrorKind, Key, RecordSink, Result};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -21,9 +22,11 @@ use crate::{
     error::unexpected,
     reply::Reply,
     script::{self, Script},
+    state,
 };
 
 const OPERATION: &str = "snapshot";
+const EXPORT: &str = "export";
 /// How long a snapshot stays registered after each page, in milliseconds.
 const LEASE: &str = "60000";
 /// The number of bytes after which a page ends.
@@ -67,6 +70,43 @@ async fn fill(client: &RedisClient, dump: DumpWriter) -> Result<()> {
     reader.close().await;
     // A failure of the writer is why the reader could not go on.
     written.and(read)
+}
+
+/// Gives the records of one moment to `sink`. If this future is dropped, the registration ends by itself.
+pub(crate) async fn export(client: &RedisClient, sink: &mut dyn RecordSink) -> Result<()> {
+    let reader = Reader::open(client).await?;
+    let (pages, waiting) = mpsc::channel(WAITING_PAGES);
+    let reading = async {
+        let pages = pages;
+        reader.read_all(&pages).await
+    };
+    let adding = async {
+        let mut waiting = waiting;
+        while let Some(Page::Records(records)) = waiting.recv().await {
+            sink.add(live_records(client, records)?).await?;
+        }
+        Ok(())
+    };
+    let (read, added) = tokio::join!(reading, adding);
+    reader.close().await;
+    // A failure of the sink is why the reader could not go on.
+    added.and(read)
+}
+
+/// The keys and values of the records that have not expired.
+fn live_records(client: &RedisClient, records: Vec<Stored>) -> Result<Vec<(Key, Bytes)>> {
+    let now = client.clock.now().unix_timestamp_nanos() / 1_000_000;
+    let damaged =
+        |what: &str| Error::new(ErrorKind::Corrupt, EXPORT, format!("a {what} in Redis is not valid"));
+    let mut live = Vec::with_capacity(records.len());
+    for (key, stored) in records {
+        let (_, expires) = state::header(&stored).ok_or_else(|| damaged("record"))?;
+        if expires == 0 || i128::from(expires) > now {
+            let key = String::from_utf8(key).map_err(|_| damaged("key"))?;
+            live.push((key, state::value(stored)));
+        }
+    }
+    Ok(live)
 }
 
 /// Records that were read, or the end of them.

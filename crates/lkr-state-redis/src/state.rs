@@ -4,7 +4,9 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use lkr_state::{Error, ErrorKind, Expect, Key, Op, Record, Result, ScanOrder, StateStore, Write};
+use lkr_state::{
+    Error, ErrorKind, Expect, Key, Op, Record, RecordExport, RecordSink, Result, ScanOrder, StateStore, Write,
+};
 use time::OffsetDateTime;
 
 use crate::{
@@ -37,14 +39,12 @@ impl RedisState {
         Self { client }
     }
 
-    fn record(&self, mut stored: Vec<u8>) -> Result<Record> {
+    fn record(&self, stored: Vec<u8>) -> Result<Record> {
         let Some((version, _)) = header(&stored) else {
             return Err(Error::new(ErrorKind::Corrupt, "read", "a record in Redis is too short"));
         };
         self.client.note(version);
-        // `Bytes` would keep the spare capacity.
-        stored.shrink_to_fit();
-        Ok(Record { value: Bytes::from(stored).slice(HEADER..), version })
+        Ok(Record { value: value(stored), version })
     }
 }
 
@@ -129,6 +129,20 @@ impl StateStore for RedisState {
     fn now(&self) -> OffsetDateTime {
         self.client.clock.now()
     }
+}
+
+#[async_trait]
+impl RecordExport for RedisState {
+    async fn export(&self, sink: &mut dyn RecordSink) -> Result<()> {
+        snapshot::export(&self.client, sink).await
+    }
+}
+
+/// The value of a stored record, which has a [`header`].
+pub(crate) fn value(mut stored: Vec<u8>) -> Bytes {
+    // `Bytes` would keep the spare capacity.
+    stored.shrink_to_fit();
+    Bytes::from(stored).slice(HEADER..)
 }
 
 /// The version and the expiry of a stored record.

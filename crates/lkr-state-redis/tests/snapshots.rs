@@ -4,13 +4,21 @@
 #[path = "support/common.rs"]
 mod common;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
+use async_trait::async_trait;
+use bytes::Bytes;
 use common::{config, ms, open, start};
-use lkr_state::{ErrorKind, Expect, ScanOrder, StateStore as _, StateStoreExt as _, Write};
+use lkr_state::{
+    Error, ErrorKind, Expect, Key, RecordExport as _, RecordSink, Result, ScanOrder, StateStore as _,
+    StateStoreExt as _, Write,
+};
 use lkr_state_redis::{RedisConfig, RedisStore};
 use lkr_test_support::RedisServer;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
@@ -20,6 +28,41 @@ const RECORDS: usize = 3_000;
 
 fn key(number: usize) -> String {
     format!("{number:05}")
+}
+
+/// Records that were exported.
+#[derive(Default)]
+struct Exported {
+    values: BTreeMap<Key, Bytes>,
+    /// Fails once it has more records than this.
+    limit: Option<usize>,
+}
+
+#[async_trait]
+impl RecordSink for Exported {
+    async fn add(&mut self, records: Vec<(Key, Bytes)>) -> Result<()> {
+        for (key, value) in records {
+            let before = self.values.insert(key, value.clone());
+            assert!(before.is_none_or(|before| before == value), "a record came twice and differs");
+        }
+        match self.limit.is_some_and(|limit| self.values.len() > limit) {
+            true => Err(Error::new(ErrorKind::Internal, "export", "the sink is full")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The number of moved records, the sum of their counters, and the number of moves.
+fn counted<'a>(records: impl Iterator<Item = (&'a Key, &'a [u8])>) -> (usize, u64, u64) {
+    let number = |value: &[u8]| std::str::from_utf8(value).unwrap().parse::<u64>().unwrap();
+    let (mut moved, mut sum, mut moves) = (0, 0, 0);
+    for (key, value) in records {
+        match key == "moves" {
+            true => moves = number(value),
+            false => (moved, sum) = (moved + 1, sum + number(value)),
+        }
+    }
+    (moved, sum, moves)
 }
 
 /// Each step moves a record to a free key and counts the moves in both places, so that a copy of one moment has exactly
@@ -66,10 +109,14 @@ async fn snapshot_amid_moves_is_of_one_moment() {
         RedisStore::restore(config.clone(), &to).await.unwrap();
         let copy = open(config.clone()).await.state();
         let records = copy.scan("", None, ScanOrder::Ascending, usize::MAX).await.unwrap();
-        let moves = copy.counter("moves").await.unwrap();
-        let counted: u64 =
-            records.iter().filter(|(key, _)| key != "moves").map(|(_, record)| record.as_counter()).sum();
-        assert_eq!((records.len(), counted), (RECORDS + usize::from(moves > 0), moves), "round {round}");
+        let (moved, sum, copied) = counted(records.iter().map(|(key, record)| (key, &record.value[..])));
+        assert_eq!((moved, sum), (RECORDS, copied), "round {round}");
+        let (before, mut exported) = (moves.load(Ordering::Relaxed), Exported::default());
+        state.export(&mut exported).await.unwrap();
+        assert!(moves.load(Ordering::Relaxed) > before, "writes must go on during an export");
+        let (moved, sum, read) = counted(exported.values.iter().map(|(key, value)| (key, &value[..])));
+        assert_eq!((moved, sum), (RECORDS, read), "export {round}");
+        assert!(read >= copied, "an export is not older than a copy that was made before it");
         let occupied = RedisStore::restore(config, &to).await.unwrap_err();
         assert_eq!(occupied.kind(), ErrorKind::Invalid);
     }
@@ -80,6 +127,30 @@ async fn snapshot_amid_moves_is_of_one_moment() {
         server.command(&["EXISTS", "{lkr}:snapshots", "{lkr}:kept:0", "{lkr}:kept:1"]).unwrap(),
         ":0\r\n"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn export_has_what_has_not_expired_and_ends_with_its_sink() {
+    let Some((server, store)) = start().await else { return };
+    let state = store.state();
+    let steps: Vec<Write> =
+        (0..RECORDS).map(|n| Write::put(key(n), Expect::Absent, "v".repeat(5_000))).collect();
+    for step in steps.chunks(300) {
+        state.apply(step.to_vec()).await.unwrap();
+    }
+    let short = Write::put_for("short", Expect::Any, "v", ms(30));
+    let long = Write::put_for("long", Expect::Any, "v", ms(600_000));
+    state.apply(vec![short, long]).await.unwrap();
+    tokio::time::sleep(ms(60)).await;
+    let mut exported = Exported::default();
+    state.export(&mut exported).await.unwrap();
+    assert_eq!(exported.values.len(), RECORDS + 1);
+    assert!(exported.values.contains_key("long"));
+    let mut full = Exported { limit: Some(1_000), ..Exported::default() };
+    let error = state.export(&mut full).await.unwrap_err();
+    assert!(error.to_string().contains("the sink is full"), "{error}");
+    assert!(full.values.len() < RECORDS);
+    assert_eq!(server.command(&["EXISTS", "{lkr}:snapshots", "{lkr}:kept:0"]).unwrap(), ":0\r\n");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -12,6 +12,7 @@ mod merge_policy;
 mod peers;
 mod process_id;
 mod queue;
+mod record_export;
 mod remembered_claims;
 mod retry_on_conflict;
 mod store;
@@ -28,6 +29,7 @@ pub use merge_policy::{MergePolicy, Merged, OfflineChange};
 pub use peers::{PeerOptions, Peers};
 pub use process_id::{Process, ProcessId};
 pub use queue::{Claim, Lane, TaskQueue, Work};
+pub use record_export::{RecordExport, RecordSink};
 pub use remembered_claims::RememberedClaims;
 pub use retry_on_conflict::{
     ConflictError, ContentionObserver, MAX_ATTEMPTS, ObservedState, contention_reason, retry_on_conflict,

@@ -1,6 +1,7 @@
 //! Backups of a knowledge base as one archive, created while it is in use, and their restoration.
 //!
-//! An archive contains a consistent copy of the store (accounts, settings and tasks included) and every text and
+//! An archive contains a consistent copy of the store (accounts, settings and tasks included), in the form of the embedded
+//! one also if records or points are elsewhere, and every text and
 //! original that the records of that copy refer to. It contains neither the embedding model nor the program's
 //! configuration. The key that seals stored secrets is included only on request ([`Backup::with_secret_key`]). Dense
 //! graphs are derived from the vectors and are not included: they are rebuilt in the background after the restore,
@@ -9,12 +10,14 @@
 mod create;
 mod inspect;
 mod restore;
+mod revision_file;
 mod staging;
+mod store_copy;
 
 pub use create::{Backup, BackupSummary, open_backup};
-pub(crate) use create::{EmbeddedStore, remove_stale_copy};
 pub use inspect::{add_secret_key, verify};
 pub use restore::{RestoreSummary, restore};
+pub(crate) use store_copy::{BackupSource, remove_stale_copy};
 
 use std::{io, path::Path};
 
@@ -25,6 +28,7 @@ use crate::{Error, ErrorKind};
 /// The kind of store in an archive's `store` folder.
 const ENGINE: &str = "lmdb";
 
+const CREATE: &str = "create backup";
 const RESTORE: &str = "restore";
 
 /// The buffer for reading files.

@@ -44,7 +44,7 @@ pub struct Builder {
     ingest: IngestOptions,
     search: SearchOptions,
     #[cfg(feature = "lmdb")]
-    embedded: Option<crate::backup::EmbeddedStore>,
+    backup: Option<crate::backup::BackupSource>,
 }
 
 impl Builder {
@@ -201,10 +201,10 @@ impl Builder {
         self
     }
 
-    /// The embedded store behind the ports.
+    /// What is behind the ports, for backups.
     #[cfg(feature = "lmdb")]
-    pub(crate) fn embedded(mut self, embedded: crate::backup::EmbeddedStore) -> Self {
-        self.embedded = Some(embedded);
+    pub(crate) fn backup(mut self, source: crate::backup::BackupSource) -> Self {
+        self.backup = Some(source);
         self
     }
 
@@ -235,7 +235,7 @@ impl Builder {
             workers: Mutex::new(Some(workers)),
             peers: self.peers,
             #[cfg(feature = "lmdb")]
-            embedded: self.embedded,
+            backup: self.backup,
         };
         Ok(KnowledgeBase { shared: Arc::new(shared) })
     }

@@ -1,9 +1,6 @@
 //! Opening the embedded store and the texts in folders.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use lkr_state::StateStore;
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
@@ -11,19 +8,9 @@ use object_store::local::LocalFileSystem;
 
 use crate::{
     Error, ErrorKind, Result,
-    backup::{EmbeddedStore, remove_stale_copy},
     blocking::blocking,
     text_files::{has_texts, remove_partial_texts},
 };
-
-/// Opens the embedded store in a data folder.
-pub(crate) fn open_embedded(data_dir: PathBuf) -> Result<EmbeddedStore> {
-    let store = open_store(&data_dir, LmdbOptions::default())?;
-    if let Err(error) = remove_stale_copy(&data_dir) {
-        tracing::warn!(%error, "store copy of an interrupted backup could not be removed");
-    }
-    Ok(EmbeddedStore { store, data_dir, backup_lock: Arc::default() })
-}
 
 /// Opens only the state store of the knowledge base in a folder, for offline maintenance. The store is closed when the
 /// last clone of the returned value is dropped.

@@ -114,15 +114,16 @@ impl KnowledgeBase {
         self.shared.searcher.cache_size()
     }
 
-    /// The bytes that the files of the embedded store take on the disk, without texts and originals; `None` if the stores
-    /// were given to the builder.
+    /// The bytes that the files of the embedded store take on the disk, without texts and originals; `None` if other stores
+    /// have all records and points.
     ///
     /// # Errors
     /// That the folder cannot be read.
     #[cfg(feature = "lmdb")]
     pub async fn store_bytes(&self) -> Result<Option<u64>> {
-        let Some(embedded) = &self.shared.embedded else { return Ok(None) };
-        let folder = embedded.data_dir.join("store");
+        let source = self.shared.backup.as_ref().filter(|source| source.embedded.is_some());
+        let Some(source) = source else { return Ok(None) };
+        let folder = source.data_dir.join("store");
         let read = move || {
             disk_bytes(&folder)
                 .map_err(|error| crate::Error::new(crate::ErrorKind::Internal, "measure store", error))

@@ -42,9 +42,9 @@ pub(crate) struct KnowledgeBaseShared {
     pub(crate) searcher: Searcher,
     pub(crate) workers: Mutex<Option<Workers>>,
     pub(crate) peers: Peers,
-    /// The store behind the ports, for backups; `None` if the ports were given to the builder.
+    /// What is behind the ports; `None` if they were given to the builder.
     #[cfg(feature = "lmdb")]
-    pub(crate) embedded: Option<crate::backup::EmbeddedStore>,
+    pub(crate) backup: Option<crate::backup::BackupSource>,
 }
 
 /// How often a task is read while its end is awaited.

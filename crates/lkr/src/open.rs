@@ -9,15 +9,16 @@ use lkr_catalog::{Outbox, STORE_VERSION};
 use lkr_ingest::{DeletionPolicy, TaskObserver};
 use lkr_models::{ChatModelSource, Precision, RerankerSource};
 use lkr_state::{ContentionObserver, ObservedState, PeerOptions, Peers, Process, StateStore, TaskQueue};
+use lkr_store_lmdb::LmdbOptions;
 use lkr_taxonomy::Taxonomy;
 
 use crate::{
     AllStores, Builder, Error, ErrorKind, Folders, IngestOptions, KnowledgeBase, OpenFolder, OtherStores,
     Result, SearchOptions,
-    backup::EmbeddedStore,
+    backup::{BackupSource, remove_stale_copy},
     blocking::blocking,
     doctor::refuse_lost_records,
-    embedded_store::{open_embedded, refuse_texts_without_store},
+    embedded_store::{open_store, refuse_texts_without_store},
     error::During,
     local_models::open_models,
 };
@@ -134,9 +135,7 @@ struct RunningStores {
     all: AllStores,
     /// The queue beside records that other processes may use, and how they know this one.
     shared: Option<(Arc<dyn TaskQueue>, Process)>,
-    embedded: Option<EmbeddedStore>,
-    /// Whether nothing is in other stores.
-    is_embedded: bool,
+    backup: BackupSource,
 }
 
 impl RunningStores {
@@ -144,46 +143,54 @@ impl RunningStores {
     async fn open(given: OtherStores, folders: &Folders) -> Result<Self> {
         let needs_store = given.vectors.is_none() || given.state.is_none();
         let has_texts_and_state = given.state.is_none() && given.blobs.is_none();
-        let is_embedded = has_texts_and_state && given.vectors.is_none();
+        let has_other_vectors = given.vectors.is_some();
         // What is in the data folder of one process, no other one finds.
         let is_exclusive = given.vectors.is_none()
             || given.blobs.is_none() && folders.blobs_dir.starts_with(&folders.data_dir);
         let process = |id| Process { id, format: STORE_VERSION, is_exclusive };
         let shared = given.state.as_ref().map(|state| (Arc::clone(&state.queue), process(state.process)));
+        let records = given.state.as_ref().map(|state| Arc::clone(&state.export));
         let Folders { data_dir, blobs_dir, .. } = folders.clone();
         let embedded = blocking(OPEN, move || {
             if has_texts_and_state {
                 refuse_texts_without_store(&data_dir, &blobs_dir)?;
             }
-            if needs_store { open_embedded(data_dir).map(Some) } else { Ok(None) }
+            let store = match needs_store {
+                true => Some(open_store(&data_dir, LmdbOptions::default())?),
+                false => None,
+            };
+            if let Err(error) = remove_stale_copy(&data_dir) {
+                tracing::warn!(%error, "store copy of an interrupted backup could not be removed");
+            }
+            Ok(store)
         })
         .await?;
-        let mut folder = embedded.as_ref().map(|embedded| OpenFolder(embedded.store.clone()));
+        let mut folder = embedded.clone().map(OpenFolder);
         let all = given.or_embedded(folders, &mut folder).await?;
         if shared.is_some() {
             refuse_lost_records(&all.records, &*all.vectors, &all.blobs).await?;
         }
         refuse_unfinished_migration(&*all.records).await?;
-        Ok(Self { all, shared, embedded, is_embedded })
+        let data_dir = folders.data_dir.clone();
+        let backup = BackupSource { data_dir, embedded, records, has_other_vectors, lock: Arc::default() };
+        Ok(Self { all, shared, backup })
     }
 
     /// Gives the stores to a knowledge base, and tells the other processes of it.
     async fn on(self, builder: Builder, contention: Option<ContentionObserver>) -> Result<Builder> {
         let AllStores { vectors, records, blobs, originals } = self.all;
         let builder = builder.vectors(vectors).originals(originals).blobs(blobs);
-        let builder = match (self.shared, &self.embedded) {
+        let builder = match (self.shared, &self.backup.embedded) {
             (Some((queue, process)), _) => {
                 let options = PeerOptions::default();
                 let peers = Peers::join(Arc::clone(&records), process, options).await;
                 let peers = peers.map_err(lkr_catalog::Error::from).during("join the other processes")?;
                 builder.queue(queue).peers(peers)
             }
-            (None, Some(EmbeddedStore { store, .. })) => builder.queue(Arc::new(store.queue())),
+            (None, Some(store)) => builder.queue(Arc::new(store.queue())),
             (None, None) => builder,
         };
-        let builder = builder.state(with_observer(records, contention));
-        // A backup is a copy of the whole embedded store and of two folders.
-        Ok(set_if_some(builder, self.embedded.filter(|_| self.is_embedded), Builder::embedded))
+        Ok(builder.state(with_observer(records, contention)).backup(self.backup))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lkr_catalog::Originals;
-use lkr_state::{ProcessId, StateStore, TaskQueue};
+use lkr_state::{ProcessId, RecordExport, StateStore, TaskQueue};
 use lkr_store_lmdb::LmdbStore;
 use lkr_vectors::VectorStore;
 use object_store::ObjectStore;
@@ -92,6 +92,8 @@ pub struct SharedState {
     pub queue: Arc<dyn TaskQueue>,
     /// How the others know this process.
     pub process: ProcessId,
+    /// Reads the records for backups.
+    pub export: Arc<dyn RecordExport>,
 }
 
 /// The stores of a configuration, for commands that work on them without a server.

@@ -7,8 +7,8 @@ use std::{
 };
 
 use lkr_tests::{
-    ADMIN_PASSWORD, Load, Seed, Server, WatchedDocuments, assert_consistent, assert_garbage_collected,
-    cli_binary,
+    ADMIN_PASSWORD, Load, Role, Seed, Server, SharedStores, WatchedDocuments, assert_consistent,
+    assert_garbage_collected, cli_binary,
 };
 use serde_json::{Value, json};
 
@@ -96,6 +96,44 @@ fn backup_under_load_is_complete() {
         assert_eq!(search_without_time(&other, &query), search_without_time(&server, &query));
     }
     assert!(watch.searches() > 0);
+}
+
+/// A backup of Redis, Qdrant and an object store is of one moment too, and one machine is enough to restore it.
+#[test]
+fn backup_of_shared_stores_under_load_of_another_server_is_complete() {
+    let Some(stores) = SharedStores::start() else { return };
+    let (one, other) = (stores.server(Role::All), stores.server(Role::All));
+    let mut seed = Seed::announce("backup_of_shared_stores_under_load_of_another_server_is_complete");
+    let (load, watch) = (Load::default(), WatchedDocuments::ingest(&one));
+    let mut archives = Vec::new();
+    load.run_while(&one, &watch, &mut seed, || archives.push(back_up(&other, "under load.tar", &[])));
+    wait_until_idle(&one);
+    archives.push(back_up(&other, "idle.tar", &[]));
+    for archive in &archives {
+        let alone = restored(archive);
+        wait_until_idle(&alone);
+        assert!(alone.list_all("/documents").iter().any(|item| item["source"] == "watched:0"));
+        let counts = assert_consistent(&alone);
+        assert!(counts["chunks"] > 0);
+        assert_garbage_collected(&alone, &counts);
+        assert_healthy(&alone);
+    }
+    let alone = restored(&archives[1]);
+    for path in ["/knowledge/stats", "/documents?limit=100"] {
+        assert_eq!(alone.get(path).data(), other.get(path).data(), "{path}");
+    }
+    for number in load.ledger().keys().take(30) {
+        let query = Load::word(*number);
+        assert_eq!(documents_found(&alone, &query), documents_found(&other, &query));
+    }
+    assert!(!other.data_dir().join("backup.tmp").exists());
+}
+
+/// The documents that a search finds and its best passage of each, without scores: rounding differs between stores.
+fn documents_found(server: &Server, query: &str) -> Vec<(Value, Value)> {
+    let found = server.search(&json!({"query": query, "top_k": 20}));
+    let results = found["results"].as_array().unwrap();
+    results.iter().map(|result| (result["doc_id"].clone(), result["text"].clone())).collect()
 }
 
 /// Accounts and settings are always restored; sealed keys are usable only with the sealing key.

@@ -2,7 +2,7 @@ use std::{path::PathBuf, sync::Mutex};
 
 use lkr_catalog::{Acceptance, Originals, TaskInput, Texts};
 use lkr_domain::{Creator, DocId, SpaceName, SystemClock, TaskId};
-use lkr_state::{MemoryQueue, MemoryState};
+use lkr_state::{MemoryQueue, MemoryState, Peers};
 
 use super::*;
 use crate::text_budget::{SHORT_BYTES, TextBudget};
@@ -46,9 +46,10 @@ impl OrderedJobs {
 fn runner() -> Arc<Runner<OrderedJobs>> {
     let texts = Texts::new(Arc::new(object_store::memory::InMemory::new()));
     let queue: Arc<dyn TaskQueue> = Arc::new(MemoryQueue::default());
-    let gc = Arc::new(Gc::new(Originals::in_folder(PathBuf::new())));
+    let catalog = Catalog::new(Arc::new(MemoryState::default()));
+    let gc = Arc::new(Gc::new(Originals::in_folder(PathBuf::new()), catalog.clone(), &Peers::default()));
     Arc::new(Runner {
-        catalog: Catalog::new(Arc::new(MemoryState::default())),
+        catalog,
         queueing: Arc::new(Queueing::new(Arc::clone(&queue), texts.clone(), 1000, Arc::clone(&gc))),
         queue,
         gc,

@@ -1,4 +1,5 @@
-use lkr_state::{Expect, Key, Record, ScanOrder, Write};
+use bytes::Bytes;
+use lkr_state::{Expect, Key, ScanOrder, Write};
 use time::OffsetDateTime;
 
 use crate::{
@@ -32,10 +33,8 @@ pub(crate) async fn copy(
         let page = page.await?;
         let Some((last, _)) = page.last() else { return Ok(()) };
         let last = last.clone();
-        let now = OffsetDateTime::now_utc();
-        let writes: Vec<Write> =
-            page.into_iter().filter_map(|(key, record)| write(key, record, now)).collect();
-        for writes in split(writes) {
+        let records = page.into_iter().map(|(key, record)| (key, record.value));
+        for writes in copies(records, OffsetDateTime::now_utc()) {
             done += writes.len() as u64;
             let step = Step::Records { after: writes.last().map(|write| write.key.clone()), done };
             meter.add(writes.len() as u64, 0);
@@ -45,11 +44,18 @@ pub(crate) async fn copy(
     }
 }
 
+/// The steps that write copies of records into another store at the time `now`, each with at most 1 MiB of values or with one
+/// record. What [`TABLE`](crate::TABLE) leaves out is missing.
+#[must_use]
+pub fn copies(records: impl IntoIterator<Item = (Key, Bytes)>, now: OffsetDateTime) -> Vec<Vec<Write>> {
+    split(records.into_iter().filter_map(|(key, value)| write(key, value, now)).collect())
+}
+
 /// The write of a record's copy; `None` if it is left out.
-fn write(key: Key, record: Record, now: OffsetDateTime) -> Option<Write> {
-    match treatment_of(&key).lifetime(&record.value, now) {
-        Lifetime::ForEver => Some(Write::put(key, Expect::Any, record.value)),
-        Lifetime::For(ttl) => Some(Write::put_for(key, Expect::Any, record.value, ttl)),
+fn write(key: Key, value: Bytes, now: OffsetDateTime) -> Option<Write> {
+    match treatment_of(&key).lifetime(&value, now) {
+        Lifetime::ForEver => Some(Write::put(key, Expect::Any, value)),
+        Lifetime::For(ttl) => Some(Write::put_for(key, Expect::Any, value, ttl)),
         Lifetime::Over => None,
     }
 }

@@ -11,12 +11,16 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::dump;
-use crate::{Error, ErrorKind, Expect, Key, Op, Record, Result, ScanOrder, StateStore, Write};
+use crate::{
+    Error, ErrorKind, Expect, Key, Op, Record, RecordExport, RecordSink, Result, ScanOrder, StateStore, Write,
+};
 
 /// The maximum length of a key.
 const MAX_KEY_BYTES: usize = 400;
 /// The maximum length of a value: 1 MiB.
 const MAX_VALUE_BYTES: usize = 1 << 20;
+/// The records that an export gives at a time.
+const EXPORTED: usize = 1000;
 /// Expired records are removed after this many writes.
 const SWEEP_INTERVAL: u64 = 1024;
 
@@ -108,6 +112,19 @@ impl StateStore for MemoryState {
     }
 
     async fn health(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl RecordExport for MemoryState {
+    async fn export(&self, sink: &mut dyn RecordSink) -> Result<()> {
+        let now = Instant::now();
+        let live: Vec<_> = self.read().ascending("", None, now).collect();
+        for records in live.chunks(EXPORTED) {
+            let records = records.iter().map(|(key, record)| (key.clone(), record.value.clone()));
+            sink.add(records.collect()).await?;
+        }
         Ok(())
     }
 }

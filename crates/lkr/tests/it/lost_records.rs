@@ -156,7 +156,12 @@ impl Case {
             doctor: DoctorOptions { folders: Folders::new(self.folder.path()), repair, readers: Vec::new() },
             stores: OtherStores {
                 vectors: Some(vectors),
-                state: Some(SharedState { records: state, queue, process: ProcessId::new() }),
+                state: Some(SharedState {
+                    records: state,
+                    queue,
+                    process: ProcessId::new(),
+                    export: Arc::new(MemoryState::default()),
+                }),
                 blobs: Some(blobs),
             },
             deletions: vec![read_deletion],

@@ -29,6 +29,7 @@ mod reembed_failures;
 mod replace;
 mod rerank;
 mod salted_embedder;
+mod shared_backup;
 mod spaces;
 mod vectors;
 #[cfg(feature = "files")]
