@@ -105,7 +105,8 @@ impl Ingestor {
     ) -> Result<Vec<Task>> {
         let item = |(document, submission)| Ok((Item::text(document, None)?, submission));
         let items: Vec<_> = documents.into_iter().map(item).collect::<Result<_>>()?;
-        self.state.queueing.check_room("submit documents", items.len() as u64).await?;
+        let creators = items.iter().map(|(_, submission)| &submission.created_by);
+        self.state.queueing.check_room_of("submit documents", creators).await?;
         let state = Arc::clone(&self.state);
         let accepted = spawn(async move { accept(&state, items, idempotency.as_ref()).await }).await?;
         accepted?.ok_or_else(no_task)
@@ -139,7 +140,7 @@ impl Ingestor {
     }
 
     async fn accept_one(&self, item: Item, submission: Submission) -> Result<Option<Task>> {
-        self.state.queueing.check_room("submit document", 1).await?;
+        self.state.queueing.check_room_of("submit document", [&submission.created_by]).await?;
         let state = Arc::clone(&self.state);
         spawn(async move { accept_one(&state, item, submission).await }).await?
     }
@@ -168,7 +169,7 @@ impl Ingestor {
     /// # Errors
     /// `Refused` if the task did not fail, was cancelled or superseded, or its text is no longer stored.
     pub async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
-        self.state.queueing.check_room("retry task", 1).await?;
+        self.state.queueing.check_room("retry task").await?;
         let state = Arc::clone(&self.state);
         spawn(async move { lifecycle::retry(&state, task_id).await }).await?
     }
@@ -223,7 +224,7 @@ impl Ingestor {
     /// # Errors
     /// `Overloaded` if the queue is full.
     pub async fn writes_to_accept(&self, task: &Task) -> Result<Vec<Write>> {
-        self.state.queueing.check_room("accept task", 1).await?;
+        self.state.queueing.check_room("accept task").await?;
         Ok(self.state.ports.catalog.corpus_task_writes(task)?)
     }
 
@@ -300,7 +301,7 @@ impl Ingestor {
         task: Task,
         alongside: Vec<Write>,
     ) -> Result<Task> {
-        self.state.queueing.check_room(operation, 1).await?;
+        self.state.queueing.check_room(operation).await?;
         let state = Arc::clone(&self.state);
         spawn(async move { lifecycle::accept_corpus_task(&state, task, alongside).await }).await?
     }

@@ -13,7 +13,8 @@ pub struct IngestOptions {
     /// The most bytes of texts longer than 1 MiB that are processed at once. A text longer than this is processed alone.
     /// Processing takes several times as much memory.
     pub long_texts: usize,
-    /// The most tasks that may be queued. Beyond it, submissions fail with `Overloaded`.
+    /// The most tasks that may be queued. Beyond it, submissions fail with `Overloaded`. The documents of one account are at most as
+    /// many as places are free, so an account that is alone has half of them.
     pub queue_limit: u64,
     /// How long a worker owns a task without a heartbeat.
     pub lease: Duration,
@@ -33,7 +34,7 @@ impl Default for IngestOptions {
             workers: 8,
             batch: 64,
             long_texts: 8 << 20,
-            queue_limit: 100_000,
+            queue_limit: 200_000,
             lease: Duration::from_secs(60),
             max_attempts: 5,
             backoff: Duration::from_secs(1),

@@ -1,6 +1,6 @@
 //! The port `TaskQueue`.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use deadpool_redis::redis::{Value, cmd};
@@ -13,7 +13,7 @@ use crate::{
     clock::{MICRO, after, argument},
     error::unexpected,
     keys::Keys,
-    reply::Reply,
+    reply::{self, Reply},
     script::{self, Script},
     wake::Wake,
 };
@@ -22,6 +22,10 @@ use crate::{
 const LONGEST_POLL: Duration = Duration::from_secs(30);
 /// The same while no wake-ups arrive.
 const POLL_WITHOUT_WAKE: Duration = Duration::from_secs(1);
+/// The bytes of the numbers before the flow in the entry of a task, as `queue.lua` packs them.
+const ENTRY_NUMBERS: usize = 41;
+/// The tasks that are read at a time to count those of each flow.
+const FLOWS_PAGE: u32 = 1_000;
 /// The largest cost that scripts count with; larger ones cost as much.
 const LARGEST_CHARGE: u64 = 1 << 50;
 
@@ -152,6 +156,34 @@ impl TaskQueue for RedisQueue {
             Value::Int(len) => Ok(u64::try_from(len).unwrap_or_default()),
             _ => unexpected("len"),
         }
+    }
+
+    async fn flows(&self) -> Result<HashMap<String, u64>> {
+        let (mut tasks, mut cursor) = (HashMap::new(), "0".to_owned());
+        loop {
+            let mut command = cmd("HSCAN");
+            command.arg(self.client.keys.tasks()).arg(&cursor).arg("COUNT").arg(FLOWS_PAGE);
+            let Value::Array(parts) = self.client.command("flows", &command).await? else {
+                return unexpected("flows");
+            };
+            let Ok([next, page]) = <[Value; 2]>::try_from(parts) else { return unexpected("flows") };
+            let mut page = Reply::new("flows", page)?;
+            while page.len() > 0 {
+                // A scan may give a task twice.
+                let (task, entry) = (page.bytes()?, page.bytes()?);
+                let Some(flow) = entry.get(ENTRY_NUMBERS..) else { return unexpected("flows") };
+                tasks.insert(task, String::from_utf8_lossy(flow).into_owned());
+            }
+            cursor = reply::text(&next).unwrap_or_default();
+            if cursor == "0" {
+                break;
+            }
+        }
+        let mut flows = HashMap::new();
+        for flow in tasks.into_values() {
+            *flows.entry(flow).or_default() += 1;
+        }
+        Ok(flows)
     }
 
     async fn oldest(&self) -> Result<Option<TaskId>> {

@@ -134,6 +134,7 @@ macro_rules! task_queue_suite {
             empty_queue_has_no_task_to_claim
             task_counts_until_it_is_finished
             oldest_task_is_the_one_with_the_smallest_id
+            tasks_are_counted_by_flow
             push_of_a_queued_task_changes_nothing
             push_of_a_claimed_task_changes_nothing
             finished_or_removed_task_can_be_pushed_again

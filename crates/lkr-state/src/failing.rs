@@ -1,4 +1,4 @@
-use std::{fmt, path::Path, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, path::Path, pin::Pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use lkr_domain::TaskId;
@@ -154,6 +154,11 @@ impl TaskQueue for FailingQueue {
     async fn len(&self) -> Result<u64> {
         inject_fault(&self.fault, "len")?;
         self.inner.len().await
+    }
+
+    async fn flows(&self) -> Result<HashMap<String, u64>> {
+        inject_fault(&self.fault, "flows")?;
+        self.inner.flows().await
     }
 
     async fn oldest(&self) -> Result<Option<TaskId>> {

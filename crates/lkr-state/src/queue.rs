@@ -1,4 +1,4 @@
-use std::{fmt::Debug, time::Duration};
+use std::{collections::HashMap, fmt::Debug, time::Duration};
 
 use async_trait::async_trait;
 use lkr_domain::TaskId;
@@ -56,6 +56,10 @@ pub trait TaskQueue: Debug + Send + Sync + 'static {
 
     /// The number of tasks that are queued or claimed.
     async fn len(&self) -> Result<u64>;
+
+    /// The number of tasks of each flow that are queued or claimed. Reads the whole queue; tasks that are queued or finished
+    /// meanwhile may be missing.
+    async fn flows(&self) -> Result<HashMap<String, u64>>;
 
     /// The task with the smallest id that is queued or claimed: the one that was accepted first, because ids begin with
     /// their time. `None` for an empty queue, and for one that cannot tell without reading all of it.

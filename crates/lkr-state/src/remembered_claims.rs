@@ -1,4 +1,5 @@
 use std::{
+    collections::HashMap,
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -114,6 +115,10 @@ impl TaskQueue for RememberedClaims {
 
     async fn len(&self) -> Result<u64> {
         self.queue.len().await
+    }
+
+    async fn flows(&self) -> Result<HashMap<String, u64>> {
+        self.queue.flows().await
     }
 
     async fn oldest(&self) -> Result<Option<TaskId>> {

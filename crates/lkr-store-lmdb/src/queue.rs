@@ -5,6 +5,7 @@ mod fair;
 mod verify;
 
 use std::{
+    collections::HashMap,
     sync::{Arc, PoisonError},
     time::Duration,
 };
@@ -165,6 +166,20 @@ impl TaskQueue for LmdbQueue {
 
     async fn len(&self) -> Result<u64> {
         self.read("len", |kb, txn| Ok(kb.tables.tasks.len(txn)?)).await
+    }
+
+    async fn flows(&self) -> Result<HashMap<String, u64>> {
+        let read = |kb: &Kb, txn: &RoTxn| {
+            let mut flows = HashMap::new();
+            for row in kb.tables.tasks.iter(txn)? {
+                let (task, entry) = row?;
+                let task = task.try_into().map_err(|_| damaged(|| "the id of a queued task".to_owned()))?;
+                let entry = QueueEntry::decode(entry, TaskId::from_bytes(task))?;
+                *flows.entry(entry.work.flow).or_default() += 1;
+            }
+            Ok(flows)
+        };
+        self.read("flows", read).await
     }
 
     async fn oldest(&self) -> Result<Option<TaskId>> {

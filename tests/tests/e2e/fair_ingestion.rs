@@ -88,6 +88,97 @@ fn document_of_an_account_is_done_while_a_burst_of_another_waits() {
     assert!(unfinished(&server, &burst) >= 12, "the document waited for the burst");
 }
 
+/// A PDF file of pages with sixty lines each. 6,000 pages take a processor about ten seconds.
+fn pdf(pages: usize) -> Vec<u8> {
+    let content = |page: usize| -> String {
+        let line = |n: usize| {
+            let (y, number) = (780 - n * 12, n * page);
+            format!(
+                "BT /F1 8 Tf 50 {y} Td (Line {n} of page {page} says that granite {number} is old.) Tj ET\n"
+            )
+        };
+        (0..60).map(line).collect()
+    };
+    let kids: String = (0..pages).map(|page| format!("{} 0 R ", 4 + 2 * page)).collect();
+    let mut objects = vec![
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        format!("<</Type/Pages/Kids[{kids}]/Count {pages}>>"),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>".to_owned(),
+    ];
+    for page in 0..pages {
+        objects.push(format!(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Resources<</Font<</F1 3 0 R>>>>/Contents {} 0 R>>",
+            5 + 2 * page
+        ));
+        let content = content(page);
+        objects.push(format!("<</Length {}>>stream\n{content}endstream", content.len()));
+    }
+    let (mut file, mut table) = ("%PDF-1.4\n".to_owned(), "0000000000 65535 f \n".to_owned());
+    for (number, object) in (1..).zip(&objects) {
+        table.push_str(&format!("{:010} 00000 n \n", file.len()));
+        file.push_str(&format!("{number} 0 obj\n{object}\nendobj\n"));
+    }
+    let (size, at) = (objects.len() + 1, file.len());
+    file.push_str(&format!(
+        "xref\n0 {size}\n{table}trailer<</Size {size}/Root 1 0 R>>\nstartxref\n{at}\n%%EOF"
+    ));
+    file.into_bytes()
+}
+
+/// Prints the times of an account beside files of another that take long to read.
+#[test]
+#[ignore = "measures times, which takes minutes"]
+fn times_beside_slow_files() {
+    let Some((server, token)) = server() else { return };
+    let slow = pdf(6_000);
+    let _ = server.add(&json!({"text": text(5_000, 1_000)}));
+    time_of_a_document(&server, &token, 99);
+    let alone = Times::of(&server, &token, 0..9);
+    thread::scope(|scope| {
+        let (server, slow) = (&server, &slow);
+        let upload = |number| {
+            // A client may give up before its file is read.
+            let sent = move || server.try_upload(&format!("{number}.pdf"), slow, &[], server.admin());
+            scope.spawn(move || sent().map_or(0, |response| response.status))
+        };
+        let uploads: Vec<_> = (0..16).map(upload).collect();
+        // Until all readers are busy.
+        thread::sleep(Duration::from_secs(5));
+        let beside = Times::of(server, &token, 10..19);
+        assert!(uploads.iter().any(|upload| !upload.is_finished()), "the burst ended too early");
+        alone.print_beside("16 files of 6,000 pages", &beside);
+        let statuses: Vec<u16> = uploads.into_iter().map(|upload| upload.join().unwrap()).collect();
+        eprintln!("statuses of the files: {statuses:?}");
+    });
+}
+
+/// Medians of several measurements.
+struct Times([Duration; 3]);
+
+impl Times {
+    fn of(server: &Server, token: &str, numbers: std::ops::Range<usize>) -> Self {
+        let median = |time: &dyn Fn(usize) -> Duration| {
+            let mut times: Vec<Duration> = numbers.clone().map(time).collect();
+            times.sort_unstable();
+            times[times.len() / 2]
+        };
+        Self([
+            median(&|number| time_of_a_document(server, token, number)),
+            median(&|number| time_of_an_upload(server, token, number)),
+            median(&|number| time_of_a_search(server, number)),
+        ])
+    }
+
+    fn print_beside(&self, burst: &str, beside: &Self) {
+        for (what, (alone, beside)) in
+            ["document", "upload", "search"].iter().zip(self.0.iter().zip(beside.0))
+        {
+            let ratio = beside.as_secs_f64() / alone.as_secs_f64();
+            eprintln!("{burst}, {what}: {alone:?} alone, {beside:?} beside it, {ratio:.1} times");
+        }
+    }
+}
+
 /// Prints the times of an account alone and beside a burst, and their ratios.
 #[test]
 #[ignore = "measures times, which takes minutes"]
@@ -96,29 +187,14 @@ fn times_beside_a_burst() {
         [("8 texts of 12 MB", &[12_000_000; 8]), ("24 texts of 1 MB", &[1_000_000; 24])];
     for (name, sizes) in bursts {
         let Some((server, token)) = server() else { return };
-        let times = |numbers: std::ops::Range<usize>| {
-            let times = |time: &dyn Fn(usize) -> Duration| {
-                let mut times: Vec<Duration> = numbers.clone().map(time).collect();
-                times.sort_unstable();
-                times[times.len() / 2]
-            };
-            [
-                times(&|number| time_of_a_document(&server, &token, number)),
-                times(&|number| time_of_an_upload(&server, &token, number)),
-                times(&|number| time_of_a_search(&server, number)),
-            ]
-        };
         let _ = server.add(&json!({"text": text(5_000, 1_000)}));
         time_of_a_document(&server, &token, 99);
-        let alone = times(0..9);
+        let alone = Times::of(&server, &token, 0..9);
         let burst = flood(&server, sizes);
         // Until all workers are busy.
         thread::sleep(Duration::from_secs(5));
-        let beside = times(10..19);
+        let beside = Times::of(&server, &token, 10..19);
         assert!(unfinished(&server, &burst) > 0, "the burst ended too early");
-        for (what, (alone, beside)) in ["document", "upload", "search"].iter().zip(alone.iter().zip(beside)) {
-            let ratio = beside.as_secs_f64() / alone.as_secs_f64();
-            eprintln!("{name}, {what}: {alone:?} alone, {beside:?} beside it, {ratio:.1} times");
-        }
+        alone.print_beside(name, &beside);
     }
 }

@@ -1,6 +1,7 @@
 //! Stores and queues with a mistake, which the checker must find.
 
 use std::{
+    collections::HashMap,
     fmt,
     path::Path,
     sync::{
@@ -218,6 +219,10 @@ impl TaskQueue for BrokenQueue {
 
     async fn len(&self) -> Result<u64> {
         self.queue.len().await
+    }
+
+    async fn flows(&self) -> Result<HashMap<String, u64>> {
+        self.queue.flows().await
     }
 
     async fn health(&self) -> Result<()> {

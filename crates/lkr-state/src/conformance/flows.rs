@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use lkr_domain::TaskId;
 
 use super::support::*;
@@ -27,6 +29,28 @@ pub async fn burst_of_one_flow_lets_other_flows_pass(queue: Queue) {
     let other = enqueue(&queue, 1, &work("other", 1_000)).await[0];
     assert_eq!(claim(&queue).await, other);
     assert_eq!(claim(&queue).await, burst[2], "a flow must keep its order");
+}
+
+/// Tasks count for their flow as long as they are in the queue, claimed ones too.
+pub async fn tasks_are_counted_by_flow(queue: Queue) {
+    assert!(queue.flows().await.unwrap().is_empty());
+    let one = enqueue(&queue, 3, &work("one", 10)).await;
+    enqueue(&queue, 2, &Work { is_long: true, ..work("two", 5_000_000) }).await;
+    queue.push(TaskId::new(), ZERO).await.unwrap();
+    let claim = queue.claim_in(Lane::Long, LONG, LONG).await.unwrap().unwrap();
+    let counts = |one, two| [("one".to_owned(), one), ("two".to_owned(), two), (String::new(), 1)].into();
+    assert_eq!(queue.flows().await.unwrap(), counts(3, 2));
+    queue.finish(&claim).await.unwrap();
+    queue.remove(one[1]).await.unwrap();
+    assert_eq!(queue.flows().await.unwrap(), counts(2, 1));
+    let enqueue_one = |_| {
+        let queue = Arc::clone(&queue);
+        tokio::spawn(async move { queue.enqueue(TaskId::new(), work("many", 10), ZERO).await })
+    };
+    for enqueued in (0..1_500).map(enqueue_one).collect::<Vec<_>>() {
+        enqueued.await.unwrap().unwrap();
+    }
+    assert_eq!(queue.flows().await.unwrap()["many"], 1_500);
 }
 
 /// While two flows have tasks waiting, their served costs differ by at most one task.

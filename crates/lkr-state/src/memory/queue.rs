@@ -136,6 +136,14 @@ impl TaskQueue for MemoryQueue {
         Ok(self.lock().entries.len() as u64)
     }
 
+    async fn flows(&self) -> Result<HashMap<String, u64>> {
+        let mut flows = HashMap::new();
+        for entry in self.lock().entries.values() {
+            *flows.entry(entry.work.flow.clone()).or_default() += 1;
+        }
+        Ok(flows)
+    }
+
     async fn oldest(&self) -> Result<Option<TaskId>> {
         Ok(self.lock().entries.keys().min().copied())
     }
