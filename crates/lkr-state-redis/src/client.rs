@@ -154,26 +154,28 @@ impl RedisClient {
     }
 
     async fn run_and_wait(&self, call: &Call<'_>, deadline: Instant) -> Result<Value, Failure> {
+        let wanted = self.config.wait_replicas;
+        if wanted == 0 {
+            return self.run(call, deadline).await;
+        }
         let mut link = self.link(deadline).await?;
-        let value = match timeout_at(deadline, run_on(&mut link, call)).await {
-            Ok(Ok(value)) if self.config.wait_replicas > 0 => value,
-            sent => return self.checked(link, sent.map_err(|_| "a script")),
-        };
-        self.wait_for_replicas(link, deadline).await?;
-        Ok(value)
-    }
-
-    /// Waits until enough replicas have received what was written on this connection.
-    async fn wait_for_replicas(&self, mut link: Object<Links>, deadline: Instant) -> Result<(), Failure> {
-        let (wanted, key) = (self.config.wait_replicas, self.keys.any());
         // A little less than the caller waits, so that the server answers how many it were.
-        let limit = deadline.saturating_duration_since(Instant::now()) * 9 / 10;
-        let wait = cmd("WAIT").arg(wanted).arg(whole_millis(limit).max(1)).to_owned();
-        let waited = timeout_at(deadline, link.send_to(&key, wait)).await;
-        match self.checked(link, waited.map_err(|_| "WAIT"))? {
-            Value::Int(reached) if reached >= i64::from(wanted) => Ok(()),
-            Value::Int(reached) => Err(Failure::too_few_replicas(reached, wanted)),
-            _ => Err(Failure::internal("Redis answered WAIT in an unknown form")),
+        let wait = || {
+            let limit = deadline.saturating_duration_since(Instant::now()) * 9 / 10;
+            cmd("WAIT").arg(wanted).arg(whole_millis(limit).max(1)).to_owned()
+        };
+        let key = self.keys.any();
+        let sent = timeout_at(deadline, run_and_then(&mut link, &key, call, wait)).await;
+        let (value, waited) = match sent {
+            Ok(Ok(both)) => both,
+            Ok(Err(error)) => return Err(self.failed(link, Failure::from_redis(&error))),
+            Err(_) => return Err(self.failed(link, Failure::timeout("a script and WAIT"))),
+        };
+        match waited {
+            Ok(Value::Int(reached)) if reached >= i64::from(wanted) => Ok(value),
+            Ok(Value::Int(reached)) => Err(Failure::too_few_replicas(reached, wanted)),
+            Ok(_) => Err(Failure::internal("Redis answered WAIT in an unknown form")),
+            Err(error) => Err(self.failed(link, Failure::from_wait(&error))),
         }
     }
 
@@ -190,18 +192,22 @@ impl RedisClient {
         }
     }
 
-    /// The answer. A connection that failed is closed, and those of its age are replaced.
+    /// The answer.
     fn checked(&self, link: Object<Links>, sent: Result<RedisResult<Value>, &str>) -> Result<Value, Failure> {
-        let failure = match sent {
-            Ok(Ok(value)) => return Ok(value),
-            Ok(Err(error)) => Failure::from_redis(&error),
-            Err(what) => Failure::timeout(what),
-        };
+        match sent {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(self.failed(link, Failure::from_redis(&error))),
+            Err(what) => Err(self.failed(link, Failure::timeout(what))),
+        }
+    }
+
+    /// Closes a connection that failed, and has those of its age replaced.
+    fn failed(&self, link: Object<Links>, failure: Failure) -> Failure {
         if failure.breaks_connection {
             self.links().replace(&link);
             drop(Object::take(link));
         }
-        Err(failure)
+        failure
     }
 }
 
@@ -243,6 +249,22 @@ async fn run_on(link: &mut Link, call: &Call<'_>) -> RedisResult<Value> {
             link.send(&call.command("EVAL", call.script.text)).await
         }
         answer => answer,
+    }
+}
+
+/// Runs a script as [`run_on`] does, and then another command on the same server. Both are sent again if the server does not know
+/// the script yet.
+async fn run_and_then(
+    link: &mut Link,
+    key: &str,
+    call: &Call<'_>,
+    then: impl Fn() -> Cmd,
+) -> RedisResult<(Value, RedisResult<Value>)> {
+    match link.send_both(key, &call.command("EVALSHA", call.script.hash()), &then).await {
+        Err(error) if error.code() == Some("NOSCRIPT") => {
+            link.send_both(key, &call.command("EVAL", call.script.text), &then).await
+        }
+        answers => answers,
     }
 }
 

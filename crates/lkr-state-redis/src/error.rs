@@ -22,8 +22,8 @@ pub(crate) struct Failure {
 }
 
 /// What the server refuses for a while: it starts, runs a long script, is or becomes a replica, has too few replicas, or its
-/// cluster is being repaired.
-const TEMPORARY: [&str; 9] = [
+/// cluster is being repaired, or moves the keys to another node.
+const TEMPORARY: [&str; 11] = [
     "LOADING",
     "BUSY",
     "READONLY",
@@ -33,6 +33,9 @@ const TEMPORARY: [&str; 9] = [
     "TRYAGAIN",
     "UNBLOCKED",
     "NOMASTERLINK",
+    // The nodes did not agree on the owner of the slot during all redirections.
+    "MOVED",
+    "ASK",
 ];
 
 /// What the server refuses until somebody makes room on it.
@@ -94,6 +97,17 @@ impl Failure {
             is_emptied,
             kind,
         }
+    }
+
+    /// The server did what it was asked, but did not say which replicas have received it.
+    pub(crate) fn from_wait(error: &RedisError) -> Self {
+        let failure = Self { is_unknown: true, ..Self::from_redis(error) };
+        // It became a replica before it was asked. This is the only message about it, and it has no code of its own.
+        if error.code() == Some("ERR") && failure.message.contains("replica instances") {
+            let breaks_connection = true;
+            return Self { breaks_connection, ..Self::unavailable(failure.message, true) };
+        }
+        failure
     }
 
     pub(crate) fn from_pool(error: PoolError<RedisError>) -> Self {

@@ -8,7 +8,7 @@ use std::{
 
 use deadpool::managed;
 use deadpool_redis::redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _,
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, Pipeline,
     RedisConnectionInfo, RedisError, RedisResult, TlsCertificates, TlsMode, Value,
     aio::{ConnectionLike as _, MultiplexedConnection},
     cluster::{ClusterClient, ClusterClientBuilder},
@@ -22,6 +22,14 @@ use crate::{
     RedisConfig,
     address::{Address, Kind},
 };
+
+/// How often a request to a cluster follows a redirection, or waits for the slots to have an owner, before the caller hears of
+/// it and tries again. The client's own number and pauses are made for callers that do not.
+const REDIRECTIONS: u32 = 4;
+const LONGEST_REDIRECTION_PAUSE_MILLIS: u64 = 50;
+
+/// In a cluster, one node that hangs must leave the others time: a connection to the cluster connects to them all, twice.
+const CLUSTER_SHARE: u32 = 3;
 
 /// Longer than any request: each has its own limit, and this one only keeps the client's default from applying.
 const NO_LIMIT: Duration = Duration::from_secs(600);
@@ -123,12 +131,40 @@ impl Link {
         match &mut self.connection {
             Connection::Single(_) => self.send(&command).await,
             Connection::Cluster(connection) => {
-                let route = Route::with_key(key, SlotAddr::Master);
-                let routing = RoutingInfo::SingleNode(SingleNodeRoutingInfo::SpecificNode(route));
+                let routing = RoutingInfo::SingleNode(master_of(key));
                 connection.route_command(command, routing).await.and_then(Value::extract_error)
             }
         }
     }
+
+    /// Sends a command to the server that has its keys, `key` among them, and then another one to the same server on the same
+    /// connection. If the first one fails, so does the call; the result of the second one is apart.
+    pub(crate) async fn send_both(
+        &mut self,
+        key: &str,
+        first: &Cmd,
+        then: impl FnOnce() -> Cmd,
+    ) -> RedisResult<(Value, RedisResult<Value>)> {
+        match &mut self.connection {
+            Connection::Single(_) => {
+                let value = self.send(first).await?;
+                Ok((value, self.send(&then()).await))
+            }
+            Connection::Cluster(connection) => {
+                // Two requests might go to two servers, if another one becomes the master in between.
+                let mut both = Pipeline::with_capacity(2);
+                both.add_command(first.clone()).add_command(then());
+                let mut answers = connection.route_pipeline(both, 0, 2, master_of(key)).await?.into_iter();
+                let mut next = || answers.next().unwrap_or(Value::Nil).extract_error();
+                Ok((next()?, next()))
+            }
+        }
+    }
+}
+
+/// The way to the master that has `key`.
+fn master_of(key: &str) -> SingleNodeRoutingInfo {
+    SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master))
 }
 
 fn single(
@@ -182,7 +218,10 @@ fn cluster(
     connect_timeout: Duration,
 ) -> RedisResult<Target> {
     let mut builder = ClusterClientBuilder::new(infos(address)?)
-        .connection_timeout(connect_timeout)
+        .connection_timeout(connect_timeout / CLUSTER_SHARE)
+        .retries(REDIRECTIONS)
+        .min_retry_wait(1)
+        .max_retry_wait(LONGEST_REDIRECTION_PAUSE_MILLIS)
         .response_timeout(NO_LIMIT)
         .overall_response_timeout(None);
     if let Some(certificates) = certificates {

@@ -3,11 +3,13 @@
 mod binary;
 mod qdrant_cluster;
 mod redis;
+mod redis_cluster;
 mod redis_sentinels;
 
 pub use binary::{cli_binary, server_binary, workspace};
 pub use qdrant_cluster::QdrantCluster;
 pub use redis::RedisServer;
+pub use redis_cluster::RedisCluster;
 pub use redis_sentinels::RedisSentinels;
 
 use std::{

@@ -86,7 +86,13 @@ fn beyond(key: &str, end: &RangeEnd, side: Side, fields: &mut Vec<FieldIndex>) -
             fields.push(FieldIndex::Seconds(tag_fields::path(key, SECONDS)));
             beyond_instant(key, *at, end.is_included, side)
         }
-        Operand::Text(text) => beyond_text(key, text, end.is_included, side),
+        Operand::Text(text) => {
+            fields.push(FieldIndex::Number(chunk_path(key, 0)));
+            if text.len() > CHUNK_BYTES {
+                fields.push(FieldIndex::Prefix(tag_fields::path(key, TEXT)));
+            }
+            beyond_text(key, text, end.is_included, side)
+        }
     }
 }
 
@@ -99,9 +105,14 @@ fn beyond_instant(key: &str, at: Instant, is_included: bool, side: Side) -> Mean
     any_of([in_range(path(SECONDS), side.of(seconds as f64, false)), all_of(in_second)])
 }
 
+/// The path of one of the numbers of a text. Qdrant indexes such an element like a field of its own.
+fn chunk_path(key: &str, at: usize) -> String {
+    format!("{}[{at}]", tag_fields::path(key, CHUNKS))
+}
+
 /// Texts are compared by the first number at which they differ. Before it they are equal.
 fn beyond_text(key: &str, text: &str, is_included: bool, side: Side) -> Meaning {
-    let chunk = |at: usize| format!("{}[{at}]", tag_fields::path(key, CHUNKS));
+    let chunk = |at| chunk_path(key, at);
     let chunks: Vec<f64> = tag_fields::chunks(text).collect();
     let mut before = 0.0;
     let mut any = Vec::with_capacity(chunks.len() + 1);

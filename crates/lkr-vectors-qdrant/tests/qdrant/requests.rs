@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use lkr_domain::{PointId, Scope, SparseVector};
+use lkr_domain::{
+    PointId, Scope, SparseVector,
+    filter::{Instant, Number, Operand, Range, RangeEnd, ValueTest},
+};
 use lkr_test_qdrant::Loopback;
 use lkr_vectors::{CollectionSpec, Condition, ErrorKind, Filter, Query, QueryVector, Tags, VectorStore};
 use lkr_vectors_qdrant::{QdrantVectors, Quantization};
@@ -106,6 +109,51 @@ async fn ensure_adds_indexes_that_an_interrupted_one_did_not_add() {
     server.data.state().collections.get_mut(&full_name).unwrap().schema.remove("tokens");
     store.ensure(&spec(&name)).await.unwrap();
     assert!(server.data.state().collections[&full_name].schema.contains_key("tokens"));
+}
+
+/// Every field that a condition compares has an index, also in collections that were made before it was first used.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn first_filter_by_a_field_adds_its_index() {
+    let (store, server) = on_loopback().await;
+    let name = create(&store).await;
+    let from = |operand| ValueTest::Range(Range::From(RangeEnd { operand, is_included: true }));
+    let text = |text: &str| from(Operand::Text(text.to_owned()));
+    let tests = [
+        ("exists", ValueTest::Exists(true)),
+        ("equal", ValueTest::any_of(vec![Operand::Text("a".to_owned())])),
+        ("prefix", ValueTest::Prefix("a".to_owned())),
+        ("number", from(Operand::Number(Number::parse("1").unwrap()))),
+        ("instant", from(Operand::Instant(Instant::parse("2026-01-01T00:00:00Z").unwrap()))),
+        ("short", text("abcdef")),
+        ("long", text("abcdefg")),
+    ];
+    for (key, test) in tests {
+        let filter = Filter::only(Condition::Value { key: key.to_owned(), test });
+        store.count(&name, &filter).await.unwrap();
+    }
+    let expected = BTreeSet::from([
+        "doc_id",
+        "revision",
+        "tokens",
+        "tags.k_prefix.text",
+        "tags.k_number.number",
+        "tags.k_instant.seconds",
+        "tags.k_short.chunks[0]",
+        "tags.k_long.chunks[0]",
+        "tags.k_long.text",
+    ]);
+    let begun = std::time::Instant::now();
+    loop {
+        let state = server.data.state();
+        let schema = &state.collections.values().next().unwrap().schema;
+        let indexed: BTreeSet<&str> = schema.keys().map(String::as_str).collect();
+        if indexed == expected {
+            return;
+        }
+        assert!(begun.elapsed().as_secs() < 10, "{indexed:?}");
+        drop(state);
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
