@@ -105,7 +105,9 @@ async fn response(kb: &KnowledgeBase, query: &str) -> SearchResponse {
 #[tokio::test(flavor = "multi_thread")]
 async fn backup_has_what_another_process_deletes_while_it_is_written() {
     let shared = Shared::new();
-    let (kb, other) = (shared.open("one").await, shared.open("two").await);
+    // The first process collects the garbage of all.
+    let other = shared.open("two").await;
+    let kb = shared.open("one").await;
     let file = shared.folder.path().join("moon.md");
     std::fs::write(&file, "# Titan\n\nTitan has lakes of methane.").unwrap();
     let reader = FileReader::in_process(shared.folder.path().join("spool"), FileTools::default()).unwrap();
