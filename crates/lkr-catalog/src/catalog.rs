@@ -130,7 +130,8 @@ impl Catalog {
     }
 
     pub(crate) fn document_deleted_events(&self, doc_id: DocId, space: &SpaceName) -> Vec<Write> {
-        self.outbox.as_ref().map(|outbox| outbox.document_deleted(doc_id, space)).unwrap_or_default()
+        let outbox = self.outbox.as_ref();
+        outbox.map(|outbox| outbox.document_deleted(doc_id, space, self.now())).unwrap_or_default()
     }
 }
 

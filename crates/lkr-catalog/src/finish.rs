@@ -13,7 +13,7 @@ use crate::{
     key,
     partial_result::discard_working_records,
     space_index, task_changes,
-    text_index::encode_simhash,
+    text_index::{change_guard, encode_simhash},
 };
 
 impl Catalog {
@@ -60,7 +60,10 @@ impl Catalog {
         // Failed tasks that were accepted later can still be retried.
         let earlier = state.failed_attempts.iter().filter(|attempt| attempt.revision < document.revision);
         writes.extend(earlier.flat_map(|attempt| discard_failed_attempt(doc_id, attempt)));
-        writes.extend(reindex(before.map(|before| &before.value), document));
+        // A guard with an expectation takes the place of the one without.
+        let mut entries = reindex(before.map(|before| &before.value), document);
+        entries.retain(|entry| writes.iter().all(|write| write.key != entry.key));
+        writes.extend(entries);
         if !has_dense {
             writes.push(Write::put(key::unembedded(doc_id), Expect::Any, Vec::new()));
         }
@@ -187,6 +190,10 @@ pub(crate) fn reindex(before: Option<&Document>, after: &Document) -> Vec<Write>
         entries.push(Write::put(content, Expect::Any, Vec::new()));
         entries.push(Write::put(key::simhash(after.doc_id), Expect::Any, simhash));
         entries.push(fingerprint_changes::put(after.doc_id));
+        let is_new = |before: &Document| {
+            before.space != after.space || before.fingerprint.as_ref() != Some(fingerprint)
+        };
+        entries.extend(before.is_none_or(is_new).then(|| change_guard(&after.space)));
     }
     let mut writes: Vec<Write> = before.map(unindex).unwrap_or_default();
     // A step may contain a key once only.

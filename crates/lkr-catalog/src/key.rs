@@ -171,6 +171,11 @@ pub(crate) fn simhash_change(id: DocId) -> String {
     format!("{SIMHASH_CHANGES}{id}")
 }
 
+/// Written by every step that adds a fingerprint to a space, so that who looked for near texts before it notices.
+pub(crate) fn simhash_guard(space: &SpaceName) -> String {
+    format!("simhash-guard/{space}")
+}
+
 /// The texts of a space that are becoming documents.
 pub(crate) fn text_claims(space: &SpaceName) -> String {
     format!("text-claims/{space}")

@@ -207,7 +207,7 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
             Some(RecordContent::Upload(rest.split('/').next()?.parse().ok()?, path))
         }
         "unembedded" => of_document(key::UNEMBEDDED).map(RecordContent::Unembedded),
-        "arrival" | "content-guard" | "generation" | "simhash-change" | "task-change" => {
+        "arrival" | "content-guard" | "generation" | "simhash-change" | "simhash-guard" | "task-change" => {
             Some(RecordContent::Standalone)
         }
         "text-claims" => text_claims::is_readable(&record).then_some(RecordContent::Standalone),

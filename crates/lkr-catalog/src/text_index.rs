@@ -11,8 +11,8 @@ use crate::{Catalog, Result, key};
 /// was chosen with a wide margin.
 const GUARD_LIFETIME: Duration = Duration::from_secs(3600);
 
-/// The result of a lookup that found no document with a text. A step that contains its write fails if another document
-/// with the text was published meanwhile.
+/// The result of a lookup that found no document with a text, or with a near one. A step that contains its write fails if
+/// another document with the text was published since, or, after a lookup of near texts, any document of the space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UniqueText {
     guard: Write,
@@ -38,13 +38,25 @@ impl Catalog {
         sha256: &str,
     ) -> Result<std::result::Result<DocId, UniqueText>> {
         // The guard is read first, so that every later publish changes it.
-        let guard = self.state.get(&key::content_guard(space, sha256)).await?;
-        let expect = guard.map_or(Expect::Absent, |guard| Expect::Version(guard.version));
+        let unique = self.guarded_by(key::content_guard(space, sha256)).await?;
         let prefix = key::contents_of(space, sha256);
         let found = self.state.scan(&prefix, None, ScanOrder::Ascending, 1).await?;
         let doc_id = found.first().and_then(|(key, _)| key.strip_prefix(&prefix)?.parse().ok());
-        let guard = Write::put_for(key::content_guard(space, sha256), expect, Vec::new(), GUARD_LIFETIME);
-        Ok(doc_id.ok_or(UniqueText { guard }))
+        Ok(doc_id.ok_or(unique))
+    }
+
+    /// A guard for publishing a text whose near texts the caller looks up after this call and does not find.
+    ///
+    /// # Errors
+    /// Errors of the state store.
+    pub async fn no_new_fingerprint(&self, space: &SpaceName) -> Result<UniqueText> {
+        self.guarded_by(key::simhash_guard(space)).await
+    }
+
+    async fn guarded_by(&self, key: String) -> Result<UniqueText> {
+        let guard = self.state.get(&key).await?;
+        let expect = guard.map_or(Expect::Absent, |guard| Expect::Version(guard.version));
+        Ok(UniqueText { guard: Write::put_for(key, expect, Vec::new(), GUARD_LIFETIME) })
     }
 
     /// The spaces and fingerprints of up to `limit` live documents, beyond `after`.
@@ -69,6 +81,11 @@ impl Catalog {
 pub fn text_digest(document: &Document) -> Option<String> {
     let fingerprint = document.fingerprint.as_ref()?;
     Some(key::digest_in(&document.space, &fingerprint.sha256))
+}
+
+/// The write with which a step that adds a fingerprint to a space invalidates the guards of those who look for near texts.
+pub(crate) fn change_guard(space: &SpaceName) -> Write {
+    Write::put_for(key::simhash_guard(space), Expect::Any, Vec::new(), GUARD_LIFETIME)
 }
 
 /// The value of a document's record in the index of fingerprints. The default space is not named, as in versions without

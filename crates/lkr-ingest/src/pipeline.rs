@@ -1,6 +1,9 @@
 //! Takes the document of a task from its stored text to being live.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use lkr_catalog::{
     ActiveTask, DocumentResult, Duplicate, ModelUsage, Stage, Stored, Task, TaskInput, TaskKind, TaskResult,
@@ -11,7 +14,7 @@ use tracing::{Instrument, debug_span};
 
 use crate::{
     Error, ErrorKind, Result,
-    dedup::{Decision, decide},
+    dedup::{Decision, Lookup, decide, look_up},
     describe::describe,
     document_draft::{StoredText, draft_document, parse},
     duplicate_index::TextClaim,
@@ -62,7 +65,7 @@ impl<'a> Pipeline<'a> {
         let parsing = parse(&state.ports.parser, text).instrument(debug_span!("parse"));
         let (parsed, fingerprint) = parsing.await?;
         // The claim is held until the document is published.
-        let Some((mut claim, mut unique)) = self.claim_text(&fingerprint).await? else { return Ok(()) };
+        let Some((_claim, unique)) = self.claim_text(&fingerprint).await? else { return Ok(()) };
         report.begin(Stage::Layer);
         let now = state.ports.catalog.now();
         let drafting = draft_document(state.sparse, task, parsed, fingerprint.clone(), now, permit);
@@ -94,17 +97,39 @@ impl<'a> Pipeline<'a> {
         };
         let done = self.done(result);
         let has_dense = writer.embedder().is_some();
-        loop {
-            let publication =
-                Publication { draft: &draft, task: &done, has_dense, unique: &unique, writer: &writer };
-            if publication.publish(state).instrument(debug_span!("publish")).await? {
-                return Ok(());
-            }
-            // Another process may have published a document with this text.
-            drop(claim);
-            let Some(again) = self.claim_text(&fingerprint).await? else { return Ok(()) };
-            (claim, unique) = again;
-        }
+        let tags = Mutex::new(draft.tags.clone());
+        let publication = Publication { draft: &draft, task: &done, has_dense, writer: &writer, tags };
+        self.publish(&publication, &fingerprint, unique).instrument(debug_span!("publish")).await
+    }
+
+    /// Publishes the document, or ends the task as a duplicate if another process has published one since the lookup that made
+    /// `unique`.
+    async fn publish(
+        &self,
+        publication: &Publication<'_>,
+        fingerprint: &Fingerprint,
+        unique: Vec<Write>,
+    ) -> Result<()> {
+        let unique = Mutex::new(Some(unique));
+        let first_lookup = || unique.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let attempt = || async {
+            let unique = match first_lookup() {
+                Some(unique) => unique,
+                None => match self.look_up(fingerprint).await? {
+                    Lookup::Unique(unique) => unique,
+                    Lookup::Duplicate(found, earlier) => return self.end_duplicate(found, &earlier).await,
+                },
+            };
+            publication.publish(self.state, unique).await
+        };
+        self.state.ports.catalog.retry_on_conflict("publish document", attempt).await
+    }
+
+    async fn look_up(&self, fingerprint: &Fingerprint) -> Result<Lookup> {
+        let (catalog, index) = (&self.state.ports.catalog, &self.state.duplicates);
+        let space = self.task.space.clone().unwrap_or_default();
+        let text = SpaceText { space: &space, fingerprint };
+        look_up((catalog, &self.state.ports.peers), index, self.task.input.dedup, text).await
     }
 
     /// Reads the text. If only this text is unreadable while the store works, that counts as a failed attempt: a damaged
@@ -140,10 +165,9 @@ impl<'a> Pipeline<'a> {
     }
 
     async fn try_claim_text(&self, fingerprint: &Fingerprint) -> Result<Option<UniqueText<'a>>> {
-        let (catalog, index) = (&self.state.ports.catalog, &self.state.duplicates);
         let space = self.task.space.clone().unwrap_or_default();
         let text = SpaceText { space: &space, fingerprint };
-        let stores = (catalog, &self.state.ports.peers);
+        let (stores, index) = ((&self.state.ports.catalog, &self.state.ports.peers), &self.state.duplicates);
         match decide(stores, index, self.task.task_id, self.task.input.dedup, text).await? {
             Decision::Unique(claim, unique) => Ok(Some((claim, unique))),
             Decision::Wait => {
@@ -151,20 +175,14 @@ impl<'a> Pipeline<'a> {
                 let reason = "another task is ingesting a duplicate";
                 Err(Error::new(ErrorKind::Waiting(pause), "ingest", reason))
             }
-            Decision::Duplicate(found, earlier) => match self.end_duplicate(found, &earlier).await {
-                Err(error) if error.kind() == ErrorKind::Conflict => {
-                    // Either the earlier document changed, which is worth another attempt, or this task was cancelled.
-                    if catalog.active(self.active.subject).await? == Some(self.active) {
-                        return Err(error);
-                    }
-                    Err(Error::new(ErrorKind::Superseded, "ingest", "the task was cancelled"))
-                }
-                ended => ended.map(|()| None),
-            },
+            Decision::Duplicate(found, earlier) => self.end_duplicate(found, &earlier).await.map(|()| None),
         }
     }
 
-    /// Ends the task with the earlier document as its result. Nothing new is stored.
+    /// Ends the task with the earlier document as its result. What it stored is collected.
+    ///
+    /// # Errors
+    /// `Conflict` if the earlier document changed, which is worth another lookup.
     async fn end_duplicate(&self, found: Duplicate, earlier: &Stored<Document>) -> Result<()> {
         let document = earlier.value.clone();
         let result = DocumentResult {
@@ -179,7 +197,16 @@ impl<'a> Pipeline<'a> {
             elapsed_ms: self.elapsed_ms(),
         };
         let ended = Task { subject: found.doc_id.into(), ..self.done(result) };
-        self.state.ports.catalog.end_duplicate(self.active, &ended, earlier).await?;
+        let catalog = &self.state.ports.catalog;
+        match catalog.end_duplicate(self.active, &ended, earlier).await.map_err(Error::from) {
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                if catalog.active(self.active.subject).await? == Some(self.active) {
+                    return Err(error);
+                }
+                return Err(Error::new(ErrorKind::Superseded, "ingest", "the task was cancelled"));
+            }
+            ended => ended?,
+        }
         self.state.gc.remove_original_of(self.task).await;
         self.state.gc.wake();
         Ok(())

@@ -1,9 +1,6 @@
 //! Publishing what a document task made.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::{Mutex, PoisonError};
 
 use lkr_catalog::{Task, TaskResult, tags_of};
 use lkr_state::Write;
@@ -20,29 +17,21 @@ pub(crate) struct Publication<'a> {
     /// The task in its final state.
     pub(crate) task: &'a Task,
     pub(crate) has_dense: bool,
-    /// Expectations that no document has the same text.
-    pub(crate) unique: &'a [Write],
     /// What wrote the points.
     pub(crate) writer: &'a PointWriter,
+    /// The tags that the points have.
+    pub(crate) tags: Mutex<Tags>,
 }
 
 impl Publication<'_> {
     /// Makes the document live in place of its previous revision, and ends the task. Manual changes that were made since the
-    /// task was accepted are applied; if they change tags, the points get them first. False if another document with the
-    /// same text may have been published.
-    pub(crate) async fn publish(&self, state: &IngestState) -> Result<bool> {
-        let tags = Mutex::new(self.draft.tags.clone());
-        let is_repeated = AtomicBool::new(false);
-        let attempt = || self.try_publish(state, &tags, &is_repeated);
-        state.ports.catalog.retry_on_conflict("publish document", attempt).await
-    }
-
-    async fn try_publish(
-        &self,
-        state: &IngestState,
-        tags: &Mutex<Tags>,
-        is_repeated: &AtomicBool,
-    ) -> Result<bool> {
+    /// task was accepted are applied; if they change tags, the points get them first.
+    ///
+    /// # Errors
+    /// `Conflict` if the document changed meanwhile, or `unique` does not hold: a duplicate of the text may have been
+    /// published. `Superseded` if the task was cancelled.
+    pub(crate) async fn publish(&self, state: &IngestState, unique: Vec<Write>) -> Result<()> {
+        let tags = &self.tags;
         let catalog = &state.ports.catalog;
         let (draft, doc_id) = (&self.draft.document, self.task.doc_id()?);
         let present = catalog.document_state(doc_id).await?;
@@ -50,9 +39,6 @@ impl Publication<'_> {
             present.unfinished.as_ref().is_some_and(|current| current.task.task_id == self.task.task_id);
         if !is_current {
             return Err(Error::new(ErrorKind::Superseded, "publish document", "the task was cancelled"));
-        }
-        if is_repeated.swap(true, Ordering::Relaxed) && !self.unique.is_empty() {
-            return Ok(false);
         }
         let document = present.document_to_publish(draft);
         let settled_tags = tags_of(&document);
@@ -62,12 +48,12 @@ impl Publication<'_> {
             *tags.lock().unwrap_or_else(PoisonError::into_inner) = settled_tags;
         }
         let task = with_properties(self.task, &document.title, &document.category);
-        let conditions = [self.unique.to_vec(), self.writer.publishing(catalog).await?].concat();
+        let conditions = [unique, self.writer.publishing(catalog).await?].concat();
         catalog.publish(&present, &document, &task, self.has_dense, conditions).await?;
         state.duplicates.published(&document);
         state.gc.remove_originals(doc_id, &present.originals_before(document.revision)).await;
         state.gc.wake();
-        Ok(true)
+        Ok(())
     }
 }
 

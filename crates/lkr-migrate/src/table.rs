@@ -58,6 +58,8 @@ pub const TABLE: &[Row] = &[
     copy("simhash/"),
     // For processes that follow the fingerprints; all read them at their start.
     leave_out("simhash-change/"),
+    // Makes concurrent publishes of near texts conflict.
+    leave_out("simhash-guard/"),
     copy("spread/"),
     copy("sweeps"),
     copy("task/"),

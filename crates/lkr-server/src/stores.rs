@@ -64,6 +64,15 @@ pub(crate) async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn Vecto
         return Ok(None);
     }
     let url = config.qdrant_url.as_deref().ok_or_else(|| anyhow!("vectors = qdrant needs qdrant_url"))?;
+    let qdrant = qdrant_options(config, url);
+    let open = async || QdrantVectors::open(qdrant.clone()).await;
+    let store = until_available("Qdrant", open, lkr::ports::vectors::Error::is_retryable)
+        .await
+        .context("cannot open the vector store in Qdrant")?;
+    Ok(Some(Arc::new(store)))
+}
+
+fn qdrant_options(config: &Config, url: &str) -> QdrantOptions {
     let mut qdrant = QdrantOptions::new(url);
     qdrant.api_key.clone_from(&config.qdrant_api_key);
     qdrant.prefix.clone_from(&config.qdrant_prefix);
@@ -82,11 +91,9 @@ pub(crate) async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn Vecto
         QdrantQuantization::Binary => Quantization::Binary,
     };
     qdrant.read_timeout = Duration::from_millis(config.qdrant_timeout_ms);
-    let open = async || QdrantVectors::open(qdrant.clone()).await;
-    let store = until_available("Qdrant", open, lkr::ports::vectors::Error::is_retryable)
-        .await
-        .context("cannot open the vector store in Qdrant")?;
-    Ok(Some(Arc::new(store)))
+    qdrant.connect_timeout = Duration::from_millis(config.qdrant_connect_timeout_ms);
+    qdrant.write_timeout = Duration::from_millis(config.qdrant_write_timeout_ms);
+    qdrant
 }
 
 /// The records in Redis, without what goes on from memory.
@@ -245,6 +252,21 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
+
+    #[test]
+    fn time_limits_of_qdrant_are_those_of_the_configuration() {
+        let limits =
+            |options: QdrantOptions| [options.connect_timeout, options.read_timeout, options.write_timeout];
+        let url = "http://127.0.0.1:6334";
+        assert_eq!(limits(qdrant_options(&Config::default(), url)), limits(QdrantOptions::new(url)));
+        let config = Config {
+            qdrant_connect_timeout_ms: 1,
+            qdrant_timeout_ms: 2,
+            qdrant_write_timeout_ms: 3,
+            ..Config::default()
+        };
+        assert_eq!(limits(qdrant_options(&config, url)), [1, 2, 3].map(Duration::from_millis));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn start_waits_for_a_store_that_is_away() {

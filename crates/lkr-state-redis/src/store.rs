@@ -85,8 +85,16 @@ impl RedisStore {
     }
 }
 
-/// Names the installation if it has no name, and returns its name.
+/// Names the installation if it has no name, and returns its name. One that has a name is only read, so that it can be opened while
+/// the server refuses writes.
 async fn install(client: &RedisClient) -> Result<Uuid> {
+    let read = cmd("HMGET").arg(client.keys.any()).arg("installation").arg("restoring").to_owned();
+    if let Value::Array(parts) = client.command("open", &read).await?
+        && let [name, Value::Nil] = parts.as_slice()
+        && let Some(name) = reply::text(name)
+    {
+        return parse(&name);
+    }
     let (keys, name) = (client.keys.meta(), Uuid::new_v4().to_string());
     let call = Call { script: &script::INSTALL, keys: &keys, arguments: &[name.as_bytes()] };
     let answer = client.write("open", call).await?;

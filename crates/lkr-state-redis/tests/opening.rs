@@ -6,7 +6,7 @@ mod common;
 
 use std::{net::TcpListener, path::Path, process::Command};
 
-use common::{config, ms, open, opened};
+use common::{config, ms, open, opened, start};
 use lkr_domain::TaskId;
 use lkr_state::{ErrorKind, Expect, ScanOrder, StateStore as _, StateStoreExt as _, TaskQueue as _, Write};
 use lkr_state_redis::{RedisConfig, RedisStore};
@@ -117,6 +117,18 @@ async fn stores_with_different_prefixes_do_not_see_each_other() {
         let invalid = RedisConfig { prefix: prefix.to_owned(), ..config(server.url()) };
         assert_eq!(RedisStore::open(invalid, None).await.unwrap_err().kind(), ErrorKind::Invalid);
     }
+}
+
+/// So a check can read the records of a master that has no replica at the moment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn store_with_a_name_is_opened_while_writes_are_refused() {
+    let Some((server, store)) = start().await else { return };
+    store.state().apply(vec![Write::put("a", Expect::Any, "v")]).await.unwrap();
+    assert_eq!(server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]).unwrap(), "+OK\r\n");
+    let store = open(RedisConfig { write_timeout: ms(500), ..config(server.url()) }).await;
+    assert_eq!(store.state().get("a").await.unwrap().unwrap().value, "v");
+    let error = store.state().apply(vec![Write::put("a", Expect::Any, "w")]).await.unwrap_err();
+    assert!(error.to_string().contains("NOREPLICAS"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

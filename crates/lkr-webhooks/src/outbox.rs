@@ -89,13 +89,13 @@ impl Outbox for EventOutbox {
         self.write(&event, &(self.render)(task), &short_data)
     }
 
-    fn document_deleted(&self, doc_id: DocId, space: &SpaceName) -> Vec<Write> {
+    fn document_deleted(&self, doc_id: DocId, space: &SpaceName, at: OffsetDateTime) -> Vec<Write> {
         let kind = EventKind::DocumentDeleted;
         if !self.is_subscribed(kind) {
             return Vec::new();
         }
         let data = json!({ "doc_id": doc_id });
-        let event = Event { kind, space: Some(space), at: OffsetDateTime::now_utc() };
+        let event = Event { kind, space: Some(space), at };
         self.write(&event, &data, &data)
     }
 }

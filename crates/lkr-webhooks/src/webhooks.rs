@@ -2,7 +2,6 @@ use std::sync::Arc;
 
 use lkr_domain::WebhookId;
 use lkr_state::Write;
-use time::OffsetDateTime;
 
 use crate::{
     Deliverer, Error, ErrorKind, LoggedDelivery, NewWebhook, Result, Webhook, delivery_log,
@@ -78,7 +77,7 @@ impl Webhooks {
             url: new.url,
             events,
             space: new.space,
-            created_at: OffsetDateTime::now_utc(),
+            created_at: self.shared.deps.state.now(),
             created_by: new.created_by,
         };
         let created = webhook.to_webhook();

@@ -22,6 +22,7 @@ use lkr_vectors::{Filter, Include, MemoryVectors, VectorStore};
 use object_store::memory::InMemory;
 use tempfile::TempDir;
 
+mod near;
 mod stalls;
 
 /// So short that a process that left is noticed soon, so long that a renewal is not late on a busy machine.
@@ -164,52 +165,6 @@ async fn task_that_was_accepted_and_not_queued_is_queued_by_another_process() {
     let idle = stores.process(2).await;
     assert_eq!(live(&stores.catalog(), &task).await.title, "Rock 1");
     drop(idle);
-}
-
-/// Of near duplicates that arrive at two processes at once, one becomes a document; and a process notices what another has
-/// published and deleted since it read the fingerprints.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn near_duplicates_are_found_across_processes() {
-    let stores = Stores::new();
-    let catalog = stores.catalog();
-    let (one, other) = (stores.process(4).await, stores.process(4).await);
-    let near = |n: usize| {
-        let words: Vec<String> = (0..400).map(|word| format!("word{}", word * 31 % 997)).collect();
-        let text = format!("{} ending{}", words.join(" "), n % 2);
-        (
-            NewDocument { text, ..NewDocument::default() },
-            Submission { dedup: Dedup::Simhash { threshold: 8 }, ..by_eva() },
-        )
-    };
-    let mut tasks = Vec::new();
-    for n in 0..12 {
-        let (document, submission) = near(n);
-        let process = if n % 3 == 0 { &one } else { &other };
-        tasks.push(process.ingestor.submit(document, submission).await.unwrap());
-    }
-    let mut documents = BTreeSet::new();
-    for task in &tasks {
-        documents.insert(live(&catalog, task).await.doc_id);
-    }
-    assert_eq!(documents.len(), 1, "one document is left of twelve near duplicates");
-    let first: DocId = documents.into_iter().next().unwrap();
-    assert!(
-        stores.state.scan("text-claims/", None, lkr_state::ScanOrder::Ascending, 9).await.unwrap().len() < 2
-    );
-
-    // Both have loaded the fingerprints. One deletes the document; the other must not find it any more, and the next one is
-    // found by the one that did not publish it.
-    one.ingestor.delete(first, Vec::new()).await.unwrap();
-    let (document, submission) = near(0);
-    let again = live(&catalog, &other.ingestor.submit(document, submission).await.unwrap()).await;
-    assert_ne!(again.doc_id, first);
-    for process in [&one, &other] {
-        let (document, submission) = near(1);
-        let task =
-            ended(&catalog, process.ingestor.submit(document, submission).await.unwrap().task_id).await;
-        let Some(TaskResult::Document(result)) = task.result else { panic!("no result") };
-        assert_eq!(result.duplicate_of.unwrap().doc_id, again.doc_id);
-    }
 }
 
 /// The claim of a process that was killed does not keep others from ingesting the text.

@@ -1,4 +1,5 @@
-//! A process is stalled in the middle of a change of the embedding model, and others go on without it.
+//! A process is stalled in the middle of a change of the embedding model or of publishing a document, and others go on without
+//! it.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -13,7 +14,7 @@ const LEASE: Duration = Duration::from_millis(300);
 
 /// A point at which a process stops, with all that the same task of the runtime does, until it may go on. It stops once.
 #[derive(Debug, Default)]
-struct Gate {
+pub(crate) struct Gate {
     /// Whether it was reached, and whether it is open.
     state: Mutex<(bool, bool)>,
     opened: Condvar,
@@ -30,18 +31,18 @@ impl Gate {
         });
     }
 
-    fn is_reached(&self) -> bool {
+    pub(crate) fn is_reached(&self) -> bool {
         self.state.lock().unwrap().0
     }
 
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         self.state.lock().unwrap().1 = true;
         self.opened.notify_all();
     }
 }
 
 /// Opens a gate when a test ends, even if it fails: the runtime waits for its threads.
-struct OpenAtEnd(Arc<Gate>);
+pub(crate) struct OpenAtEnd(pub(crate) Arc<Gate>);
 
 impl Drop for OpenAtEnd {
     fn drop(&mut self) {
@@ -49,11 +50,33 @@ impl Drop for OpenAtEnd {
     }
 }
 
-/// Stops before the phase of a change of the model becomes `phase`, or after it.
+/// A step before or after which a process stops.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step {
+    /// The phase of a change of the model becomes this one.
+    Phase(&'static str),
+    /// A document becomes live.
+    Publication,
+}
+
+impl Step {
+    fn contains(self, write: &Write) -> bool {
+        let Op::Put { value, .. } = &write.op else { return false };
+        match self {
+            Self::Phase(phase) => {
+                let phase = format!("\"phase\":\"{phase}\"");
+                write.key == "collections" && String::from_utf8_lossy(value).contains(&phase)
+            }
+            Self::Publication => write.key.starts_with("doc/"),
+        }
+    }
+}
+
+/// Stops before a step, or after it.
 #[derive(Debug)]
 struct StallingState {
     inner: Arc<dyn StateStore>,
-    phase: &'static str,
+    step: Step,
     is_after: bool,
     gate: Arc<Gate>,
 }
@@ -65,11 +88,7 @@ impl StateStore for StallingState {
     }
 
     async fn apply(&self, writes: Vec<Write>) -> lkr_state::Result<()> {
-        let phase = format!("\"phase\":\"{}\"", self.phase);
-        let is_watched = writes.iter().any(|write| {
-            let Op::Put { value, .. } = &write.op else { return false };
-            write.key == "collections" && String::from_utf8_lossy(value).contains(&phase)
-        });
+        let is_watched = writes.iter().any(|write| self.step.contains(write));
         if is_watched && !self.is_after {
             self.gate.pass();
         }
@@ -99,19 +118,22 @@ impl StateStore for StallingState {
     }
 }
 
-/// A process that stops before or after it begins a phase, and where it stops.
-async fn stalling(
+/// A process that stops before or after a step, and where it stops.
+pub(crate) async fn stalling(
     stores: &Stores,
-    phase: &'static str,
+    step: Step,
     is_after: bool,
-    lease: Duration,
+    options: IngestOptions,
 ) -> (Process, OpenAtEnd) {
     let gate = Arc::new(Gate::default());
     let inner = Arc::clone(&stores.state);
-    let state = Arc::new(StallingState { inner, phase, is_after, gate: Arc::clone(&gate) });
+    let state = Arc::new(StallingState { inner, step, is_after, gate: Arc::clone(&gate) });
     let stores = Stores { state, ..stores.clone() };
-    let options = IngestOptions { workers: 2, lease, ..IngestOptions::default() };
     (stores.process_with(options).await, OpenAtEnd(gate))
+}
+
+fn two_workers(lease: Duration) -> IngestOptions {
+    IngestOptions { workers: 2, lease, ..IngestOptions::default() }
 }
 
 async fn change_to(process: &Process, dims: usize) -> Task {
@@ -141,13 +163,14 @@ async fn assert_complete(stores: &Stores, documents: usize, dims: usize) {
 async fn publish_while_the_first_worker_is_stalled(is_after: bool) {
     let stores = Stores::new();
     let catalog = stores.catalog();
-    let (first, stalled) = stalling(&stores, "switching", is_after, LEASE).await;
+    let (first, stalled) = stalling(&stores, Step::Phase("switching"), is_after, two_workers(LEASE)).await;
     for n in 0..4 {
         live(&catalog, &first.ingestor.submit(text(n), by_eva()).await.unwrap()).await;
     }
     let task = change_to(&first, 16).await;
     eventually("the first worker is not stalled", async || stalled.0.is_reached()).await;
-    let (second, waiting) = stalling(&stores, "draining", false, IngestOptions::default().lease).await;
+    let lease = IngestOptions::default().lease;
+    let (second, waiting) = stalling(&stores, Step::Phase("draining"), false, two_workers(lease)).await;
     let has_ended = async || catalog.task(task.task_id).await.unwrap().unwrap().status.has_ended();
     eventually("nobody takes over", async || waiting.0.is_reached() || has_ended().await).await;
 

@@ -45,6 +45,10 @@ pub struct Config {
     pub qdrant_quantization: QdrantQuantization,
     /// The longest time to wait for the answer to a read, in milliseconds.
     pub qdrant_timeout_ms: u64,
+    /// The longest time to wait for a connection to Qdrant, in milliseconds.
+    pub qdrant_connect_timeout_ms: u64,
+    /// The longest time to wait for the answer to one attempt of a write, in milliseconds.
+    pub qdrant_write_timeout_ms: u64,
     /// The store of records.
     pub state: StateBackend,
     /// Redis' URL.
@@ -182,6 +186,8 @@ impl Default for Config {
             qdrant_on_disk: false,
             qdrant_quantization: QdrantQuantization::None,
             qdrant_timeout_ms: 10_000,
+            qdrant_connect_timeout_ms: 500,
+            qdrant_write_timeout_ms: 30_000,
             state: StateBackend::Embedded,
             redis_url: None,
             redis_prefix: "lkr".to_owned(),

@@ -175,9 +175,25 @@ pub(super) const KEYS: &[ConfigKey] = &[
         qdrant_timeout_ms,
         Integer,
         Plain,
-        v::milliseconds,
+        v::time_limit,
         |c| Some(c.qdrant_timeout_ms.to_string()),
         "Longest time of a read in Qdrant, in milliseconds"
+    ),
+    key!(
+        qdrant_connect_timeout_ms,
+        Integer,
+        Plain,
+        v::time_limit,
+        |c| Some(c.qdrant_connect_timeout_ms.to_string()),
+        "Longest time of connecting to Qdrant, in milliseconds"
+    ),
+    key!(
+        qdrant_write_timeout_ms,
+        Integer,
+        Plain,
+        v::time_limit,
+        |c| Some(c.qdrant_write_timeout_ms.to_string()),
+        "Longest time of an attempt of a write in Qdrant, in milliseconds"
     ),
     key!(state, Text, Plain, v::state, |c| Some(v::name_of(c.state)), "Store of records: embedded or redis"),
     key!(

@@ -108,7 +108,16 @@ pub(super) fn megabytes(text: &str) -> Parsed<u64> {
 
 /// At most one hour.
 pub(super) fn milliseconds(text: &str) -> Parsed<u64> {
-    let range = 0..=3_600_000;
+    milliseconds_from(0, text)
+}
+
+/// A time within which something must happen: at least a millisecond, and at most one hour.
+pub(super) fn time_limit(text: &str) -> Parsed<u64> {
+    milliseconds_from(1, text)
+}
+
+fn milliseconds_from(least: u64, text: &str) -> Parsed<u64> {
+    let range = least..=3_600_000;
     match text.parse() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!("expected a whole number from {} to {}", range.start(), range.end())),

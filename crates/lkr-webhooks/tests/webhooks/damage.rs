@@ -5,6 +5,7 @@ use lkr_domain::{DocId, EventId, SpaceName, WebhookId};
 use lkr_sealing::SealingKey;
 use lkr_state::{Expect, ScanOrder, StateStore, Write};
 use lkr_webhooks::{DeliveryOutcome, ErrorKind};
+use time::OffsetDateTime;
 
 use crate::support::{
     DamagedState, Fixture, OK, ReceivedDelivery, Receiver, deleted_document_body, fast_options, new_webhook,
@@ -81,7 +82,7 @@ async fn lesson_14_damaged_webhooks_record_turns_webhooks_off() {
     let fixture = before.reopen(fast_options()).await;
     let deliverer = fixture.start();
     assert_eq!(
-        fixture.outbox.document_deleted(DocId::new(), &SpaceName::default()),
+        fixture.outbox.document_deleted(DocId::new(), &SpaceName::default(), OffsetDateTime::now_utc()),
         [],
         "no events pile up while webhooks are off"
     );

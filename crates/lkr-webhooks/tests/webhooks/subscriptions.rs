@@ -5,38 +5,33 @@ use lkr_domain::{DocId, EventId, SpaceName};
 use lkr_state::{Expect, Write};
 use lkr_webhooks::{EventKind, EventOutbox, NewWebhook};
 use serde_json::{Value, json};
+use time::OffsetDateTime;
 
 use crate::support::{Fixture, OK, Receiver, fast_options, new_webhook, now_ms, until};
+
+/// The writes that report a deletion.
+fn deletion(outbox: &EventOutbox) -> Vec<Write> {
+    outbox.document_deleted(DocId::new(), &SpaceName::default(), OffsetDateTime::now_utc())
+}
 
 #[tokio::test]
 async fn outbox_without_subscribed_webhook_writes_no_event() {
     let fixture = Fixture::new().await;
     let unopened = EventOutbox::new(|_| Value::Null);
-    assert_eq!(
-        unopened.document_deleted(DocId::new(), &SpaceName::default()).len(),
-        1,
-        "before the webhooks were read, every event is written"
-    );
-    assert_eq!(fixture.outbox.document_deleted(DocId::new(), &SpaceName::default()), []);
+    assert_eq!(deletion(&unopened).len(), 1, "before the webhooks were read, every event is written");
+    assert_eq!(deletion(&fixture.outbox), []);
     let tasks = NewWebhook { events: vec![EventKind::TaskDone], ..new_webhook("http://127.0.0.1:9/") };
     let tasks = fixture.webhooks.create(tasks, vec![]).await.unwrap();
-    assert_eq!(fixture.outbox.document_deleted(DocId::new(), &SpaceName::default()), []);
+    assert_eq!(deletion(&fixture.outbox), []);
     let all = fixture.create_webhook("http://127.0.0.1:9/").await;
-    assert_eq!(fixture.outbox.document_deleted(DocId::new(), &SpaceName::default()).len(), 1);
+    assert_eq!(deletion(&fixture.outbox).len(), 1);
     for webhook in [all, tasks] {
         fixture.webhooks.delete(webhook.id, vec![]).await.unwrap();
     }
-    assert_eq!(fixture.outbox.document_deleted(DocId::new(), &SpaceName::default()), []);
-    assert_eq!(
-        fixture.outbox.clone().shared().document_deleted(DocId::new(), &SpaceName::default()).len(),
-        1
-    );
+    assert_eq!(deletion(&fixture.outbox), []);
+    assert_eq!(deletion(&fixture.outbox.clone().shared()).len(), 1);
     let reopened = fixture.reopen(fast_options()).await;
-    assert_eq!(
-        reopened.outbox.document_deleted(DocId::new(), &SpaceName::default()),
-        [],
-        "the subscriptions are read at a start"
-    );
+    assert_eq!(deletion(&reopened.outbox), [], "the subscriptions are read at a start");
 }
 
 #[tokio::test]
@@ -48,7 +43,11 @@ async fn webhook_of_a_space_gets_the_events_of_this_space_alone() {
     assert_eq!(of_team.space, Some(team.clone()));
     let (in_default, in_team) = (DocId::new(), DocId::new());
     for (doc_id, space) in [(in_default, &SpaceName::default()), (in_team, &team)] {
-        fixture.state.apply(fixture.outbox.document_deleted(doc_id, space)).await.unwrap();
+        fixture
+            .state
+            .apply(fixture.outbox.document_deleted(doc_id, space, OffsetDateTime::now_utc()))
+            .await
+            .unwrap();
     }
     // An event that an earlier release wrote has no space.
     let old = json!({ "v": "1", "kind": "document.deleted", "at_ms": now_ms(), "body": "{}" });

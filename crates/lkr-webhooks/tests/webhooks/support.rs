@@ -15,6 +15,7 @@ use lkr_webhooks::{
     Webhooks,
 };
 use serde_json::{Value, json};
+use time::OffsetDateTime;
 
 pub(crate) use self::{
     damaged_state::DamagedState,
@@ -109,7 +110,10 @@ impl Fixture {
     /// Writes the event of a deleted document.
     pub(crate) async fn delete_document(&self) -> DocId {
         let doc_id = DocId::new();
-        self.state.apply(self.outbox.document_deleted(doc_id, &SpaceName::default())).await.unwrap();
+        self.state
+            .apply(self.outbox.document_deleted(doc_id, &SpaceName::default(), OffsetDateTime::now_utc()))
+            .await
+            .unwrap();
         doc_id
     }
 

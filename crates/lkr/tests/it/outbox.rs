@@ -6,9 +6,12 @@ use lkr::{
     Creator, DocId, DocumentChange, KnowledgeBase, NewDocument, SpaceName, Submission, Task,
     ports::{
         Outbox,
-        state::{Expect, MemoryState, ScanOrder, StateStore, Write},
+        state::{Expect, MemoryState, ScanOrder, StateStore, StateStoreExt, Write},
     },
 };
+use lkr_domain::{Clock, SystemClock};
+use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// Records each event once. A second record of an event would fail its step.
 #[derive(Debug)]
@@ -20,9 +23,38 @@ impl Outbox for OnceOutbox {
         vec![Write::put(key, Expect::Absent, "")]
     }
 
-    fn document_deleted(&self, doc_id: DocId, _: &SpaceName) -> Vec<Write> {
-        vec![Write::put(format!("event/{doc_id}/deleted"), Expect::Absent, "")]
+    fn document_deleted(&self, doc_id: DocId, _: &SpaceName, at: OffsetDateTime) -> Vec<Write> {
+        vec![Write::put(format!("event/{doc_id}/deleted"), Expect::Absent, at.unix_timestamp().to_string())]
     }
+}
+
+/// A clock that is an hour behind.
+#[derive(Debug)]
+struct Behind;
+
+impl Clock for Behind {
+    fn now(&self) -> OffsetDateTime {
+        SystemClock.now() - time::Duration::HOUR
+    }
+
+    fn new_uuid(&self) -> Uuid {
+        SystemClock.new_uuid()
+    }
+}
+
+#[tokio::test]
+async fn deletions_are_reported_with_the_time_of_the_clock_of_documents() {
+    let state: Arc<dyn StateStore> = Arc::new(MemoryState::default());
+    let builder = KnowledgeBase::builder().state(Arc::clone(&state)).outbox(Arc::new(OnceOutbox));
+    let kb = builder.clock(Arc::new(Behind)).build().await.unwrap();
+    let text = "The moon pulls the sea.".to_owned();
+    let added = kb.add(NewDocument { text, ..NewDocument::default() }).await.unwrap();
+    kb.delete(added.doc_id).await.unwrap();
+    let event = state.get(&format!("event/{}/deleted", added.doc_id)).await.unwrap().unwrap();
+    let at: i64 = std::str::from_utf8(&event.value).unwrap().parse().unwrap();
+    let behind = OffsetDateTime::now_utc().unix_timestamp() - at;
+    assert!((3_600..3_660).contains(&behind), "{behind}");
+    kb.close().await;
 }
 
 #[tokio::test]
