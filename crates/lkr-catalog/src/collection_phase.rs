@@ -30,14 +30,27 @@ impl CollectionPhase {
     }
 }
 
+/// The collections of the four layers that the aliases name: the vector store switches aliases without a condition, so a switch of a
+/// process that was stalled may take effect after a later one. The record says which one counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveCollections {
+    /// What the names of the collections end with.
+    pub suffix: String,
+    /// The id and the dimensions of the model of their dense vectors; `None` if they have none.
+    pub model: Option<(String, usize)>,
+}
+
 /// The record of the change of the embedding model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionState {
     /// How far it is.
     pub phase: CollectionPhase,
     /// The number of changes that were completed. Points that were written before the last one are not in the live
     /// collections.
     pub switches: u64,
+    /// The collections that the aliases name unless they are being switched; `None` if an earlier version, which did not record
+    /// that, made the last change.
+    pub live: Option<LiveCollections>,
     claim: Option<PhaseClaimV1>,
     version: Option<u64>,
 }
@@ -48,6 +61,8 @@ struct CollectionStateV1 {
     switches: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     claim: Option<PhaseClaimV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    live: Option<LiveCollections>,
 }
 
 /// Who began a phase. Several workers may be at work on one task: one that is stalled, and its successors.
@@ -84,7 +99,7 @@ impl CollectionState {
     /// # Errors
     /// `Corrupt` if the record cannot be encoded.
     pub fn begin(&self, phase: CollectionPhase) -> Result<Write> {
-        self.put(phase, self.switches, None)
+        self.put(phase, self.switches, None, self.live.clone())
     }
 
     /// Whether this task, with this fencing token, began the phase.
@@ -93,16 +108,26 @@ impl CollectionState {
         self.claim.is_some_and(|claim| (claim.task_id, claim.token) == (active.task_id, active.version))
     }
 
-    /// The write that completes a change. It fails if the phase has changed since it was read.
+    /// The write that completes a change to these collections. It fails if the phase has changed since it was read.
     ///
     /// # Errors
     /// `Corrupt` if the record cannot be encoded.
-    pub fn complete(&self) -> Result<Write> {
-        self.put(CollectionPhase::Idle, self.switches.saturating_add(1), None)
+    pub fn complete(&self, live: LiveCollections) -> Result<Write> {
+        self.end(Some(live))
     }
 
-    fn put(&self, phase: CollectionPhase, switches: u64, claim: Option<PhaseClaimV1>) -> Result<Write> {
-        let record = serde_json::to_vec(&CollectionStateV1 { phase, switches, claim });
+    fn end(&self, live: Option<LiveCollections>) -> Result<Write> {
+        self.put(CollectionPhase::Idle, self.switches.saturating_add(1), None, live)
+    }
+
+    fn put(
+        &self,
+        phase: CollectionPhase,
+        switches: u64,
+        claim: Option<PhaseClaimV1>,
+        live: Option<LiveCollections>,
+    ) -> Result<Write> {
+        let record = serde_json::to_vec(&CollectionStateV1 { phase, switches, claim, live });
         let record = record.map_err(|e| Error::corrupt("write phase of collections", e))?;
         Ok(Write::put(key::COLLECTIONS, self.expectation(), record))
     }
@@ -113,11 +138,12 @@ impl CollectionState {
 
     fn read(record: Option<&Record>) -> Result<Self> {
         let Some(record) = record else {
-            return Ok(Self { phase: CollectionPhase::Idle, switches: 0, claim: None, version: None });
+            let phase = CollectionPhase::Idle;
+            return Ok(Self { phase, switches: 0, live: None, claim: None, version: None });
         };
-        let CollectionStateV1 { phase, switches, claim } = serde_json::from_slice(&record.value)
+        let CollectionStateV1 { phase, switches, claim, live } = serde_json::from_slice(&record.value)
             .map_err(|e| Error::corrupt("read phase of collections", e))?;
-        Ok(Self { phase, switches, claim, version: Some(record.version) })
+        Ok(Self { phase, switches, live, claim, version: Some(record.version) })
     }
 }
 
@@ -143,7 +169,7 @@ impl Catalog {
     ) -> Result<CollectionState> {
         let (_, nonce) = self.clock().new_uuid().as_u64_pair();
         let claim = Some(PhaseClaimV1 { task_id: active.task_id, token: active.version, nonce });
-        let begin = before.put(phase, before.switches, claim)?;
+        let begin = before.put(phase, before.switches, claim, before.live.clone())?;
         self.state.apply(vec![begin, active.check()]).await?;
         // The store does not tell the version that it wrote.
         let written = self.collection_state().await?;
@@ -160,7 +186,34 @@ impl Catalog {
     /// # Errors
     /// `Conflict` if the phase changed since it was read.
     pub async fn end_phase(&self, before: CollectionState) -> Result<()> {
-        Ok(self.state.apply(vec![before.complete()?]).await?)
+        Ok(self.state.apply(vec![before.end(before.live.clone())?]).await?)
+    }
+
+    /// Records the first collections of a knowledge base, unless some are recorded. Returns those that are recorded: of processes
+    /// that start on new stores at once, all create the same.
+    ///
+    /// # Errors
+    /// `Contention` if the record changed during every attempt.
+    pub async fn record_first_collections(&self, first: &LiveCollections) -> Result<LiveCollections> {
+        let attempt = || async {
+            let before = self.collection_state().await?;
+            if let Some(live) = before.live {
+                return Ok(live);
+            }
+            let put = before.put(before.phase, before.switches, before.claim, Some(first.clone()))?;
+            self.state.apply(vec![put]).await?;
+            Ok(first.clone())
+        };
+        self.retry_on_conflict("record the first collections", attempt).await
+    }
+
+    /// Records that the collections that the aliases should name are gone.
+    ///
+    /// # Errors
+    /// `Conflict` if the record changed since it was read.
+    pub async fn forget_live_collections(&self, before: &CollectionState) -> Result<()> {
+        let put = before.put(before.phase, before.switches, before.claim, None)?;
+        Ok(self.state.apply(vec![put]).await?)
     }
 
     /// Up to `limit` documents that were published while collections were being filled.

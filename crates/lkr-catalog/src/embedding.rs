@@ -5,8 +5,8 @@ use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActiveTask, Catalog, CollectionState, CorpusSlot, Error, Result, Task, TaskSubject, UnfinishedTask, key,
-    task_changes,
+    ActiveTask, Catalog, CollectionState, CorpusSlot, Error, LiveCollections, Result, Task, TaskSubject,
+    UnfinishedTask, key, task_changes,
 };
 
 /// The subject of a re-embedding task.
@@ -39,7 +39,7 @@ impl Catalog {
         Ok(self.active(REEMBEDDING).await?.is_some())
     }
 
-    /// Ends a re-embedding task as done, and its change of the collections, and invalidates cached answers.
+    /// Ends a re-embedding task as done, and its change of the collections to `live`, and invalidates cached answers.
     ///
     /// # Errors
     /// `Conflict` if the task ended meanwhile, or the phase of the change is another.
@@ -47,10 +47,11 @@ impl Catalog {
         &self,
         active: ActiveTask,
         task: &Task,
-        collections: CollectionState,
+        collections: &CollectionState,
+        live: LiveCollections,
     ) -> Result<()> {
         let [put, mark] = task_changes::put(task, Expect::Any)?;
-        let writes = [active.end(), collections.complete()?, put, mark]
+        let writes = [active.end(), collections.complete(live)?, put, mark]
             .into_iter()
             .chain(Self::invalidate_cached_answers());
         Ok(self.state.apply(writes.chain(self.task_ended_events(task)).collect()).await?)

@@ -52,7 +52,7 @@ pub use accept::{Acceptance, Idempotency, IdempotencyRecord};
 pub use active_task::ActiveTask;
 pub use catalog::{Catalog, Stored};
 pub use change::ChangeNote;
-pub use collection_phase::{Arrival, CollectionPhase, CollectionState};
+pub use collection_phase::{Arrival, CollectionPhase, CollectionState, LiveCollections};
 pub use concurrent_edit::{ConcurrentEdit, DocumentChange};
 pub use document_state::{DocumentState, FailedAttempt, UnfinishedTask};
 pub use embedding::Unembedded;

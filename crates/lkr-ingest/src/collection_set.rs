@@ -1,6 +1,6 @@
 //! The collections of the four layers that belong together.
 
-use lkr_catalog::ActiveTask;
+use lkr_catalog::{ActiveTask, LiveCollections};
 use lkr_domain::{Layer, hex};
 use lkr_models::EmbedderProfile;
 use lkr_vectors::{Collection, CollectionSpec, DenseSpec, VectorStore};
@@ -11,16 +11,39 @@ use crate::{Error, ErrorKind, Result};
 /// The number of hexadecimal digits that identify a set of collections in the name of each.
 pub(crate) const SET_DIGITS: usize = 12;
 
+/// The suffix of the name of a collection without dense vectors.
+pub(crate) const SPARSE: &str = "sparse";
+
 /// The collection of a layer with this suffix.
-pub(crate) fn named(layer: Layer, suffix: &str) -> Result<Collection> {
+fn named(layer: Layer, suffix: &str) -> Result<Collection> {
     let name = format!("{layer}.{suffix}");
     let invalid = || Error::new(ErrorKind::Internal, "name collection", format!("invalid name {name}"));
     Collection::new(name.clone()).ok_or_else(invalid)
 }
 
 /// The suffix of the names of collections that a digest identifies.
-pub(crate) fn suffix(digest: &[u8]) -> String {
+fn suffix(digest: &[u8]) -> String {
     hex(digest).chars().take(SET_DIGITS).collect()
+}
+
+/// The collections of a new knowledge base, for vectors of a model. Only a knowledge base without collections gets these: changes of
+/// the model have other names.
+pub(crate) fn first_collections(profile: Option<&EmbedderProfile>) -> LiveCollections {
+    let suffix =
+        profile.map_or_else(|| SPARSE.to_owned(), |profile| suffix(&Sha256::digest(profile.id.as_bytes())));
+    LiveCollections { suffix, model: profile.map(|profile| (profile.id.clone(), profile.dims)) }
+}
+
+/// The collections that a task fills with vectors of a model. No other task has the same ones, so collections that are unused stay
+/// unused, and it does no harm if they are dropped late. The exception is a task that failed and is tried again: it goes on in its
+/// collections.
+pub(crate) fn collections_of_change(active: ActiveTask, profile: &EmbedderProfile) -> LiveCollections {
+    let suffix = suffix_of_change(active, &profile.id);
+    LiveCollections { suffix, model: Some((profile.id.clone(), profile.dims)) }
+}
+
+fn suffix_of_change(active: ActiveTask, model: &str) -> String {
+    suffix(&Sha256::new().chain_update(active.task_id.as_bytes()).chain_update(model).finalize())
 }
 
 /// One collection of each layer.
@@ -33,13 +56,14 @@ pub(crate) struct CollectionSet {
 }
 
 impl CollectionSet {
-    /// The collections that a task fills with vectors of `model`. No other task has the same ones, so collections that are
-    /// unused stay unused, and it does no harm if they are dropped late. The exception is a task that failed and is tried
-    /// again: it goes on in its collections.
+    /// The collections of [`collections_of_change`].
     pub(crate) fn of_change(active: ActiveTask, model: &str) -> Result<Self> {
-        let digest = Sha256::new().chain_update(active.task_id.as_bytes()).chain_update(model);
-        let suffix = suffix(&digest.finalize());
-        let of = |layer| named(layer, &suffix);
+        Self::with_suffix(&suffix_of_change(active, model))
+    }
+
+    /// The collections whose names end like this.
+    pub(crate) fn with_suffix(suffix: &str) -> Result<Self> {
+        let of = |layer| named(layer, suffix);
         Ok(Self { l1: of(Layer::L1)?, l2: of(Layer::L2)?, l3: of(Layer::L3)?, chunks: of(Layer::Chunks)? })
     }
 

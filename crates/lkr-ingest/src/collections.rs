@@ -2,46 +2,12 @@
 
 use lkr_catalog::Catalog;
 use lkr_domain::Layer;
-use lkr_models::Embedder;
-use lkr_vectors::{Collection, CollectionSpec, DenseSpec, Filter, Tags, VectorStore};
-use sha2::{Digest, Sha256};
+use lkr_vectors::{Collection, CollectionSpec, Filter, Tags, VectorStore};
 
 use crate::{
     Error, ErrorKind, Result,
-    collection_set::{CollectionSet, SET_DIGITS, named, suffix},
+    collection_set::{CollectionSet, SET_DIGITS, SPARSE},
 };
-
-/// The suffix of the name of a collection without dense vectors.
-const SPARSE: &str = "sparse";
-
-/// The collection of a layer of a new knowledge base, for vectors of `embedder`. Only a knowledge base without collections gets
-/// these: changes of the model have other names.
-fn initial_spec(layer: Layer, embedder: Option<&dyn Embedder>) -> Result<CollectionSpec> {
-    let profile = embedder.map(Embedder::profile);
-    let suffix =
-        profile.map_or_else(|| SPARSE.to_owned(), |profile| suffix(&Sha256::digest(profile.id.as_bytes())));
-    Ok(CollectionSpec {
-        collection: named(layer, &suffix)?,
-        dense: profile.map(|profile| DenseSpec { model: profile.id.clone(), dims: profile.dims }),
-    })
-}
-
-/// Creates the collections and aliases of a new knowledge base, for vectors of `embedder`. Existing ones are left as they
-/// are.
-pub(crate) async fn create_missing(vectors: &dyn VectorStore, embedder: Option<&dyn Embedder>) -> Result<()> {
-    let mut aliases = Vec::new();
-    for layer in Layer::ALL {
-        if vectors.describe(&layer.into()).await?.is_none() {
-            let spec = initial_spec(layer, embedder)?;
-            vectors.ensure(&spec).await?;
-            aliases.push((layer.into(), spec.collection));
-        }
-    }
-    if !aliases.is_empty() {
-        vectors.switch(&aliases).await?;
-    }
-    Ok(())
-}
 
 /// The id of the model whose vectors searches use; `None` if they use none.
 pub(crate) async fn live_model(vectors: &dyn VectorStore) -> Result<Option<String>> {
@@ -64,7 +30,7 @@ pub(crate) async fn switch_to(vectors: &dyn VectorStore, next: &CollectionSet) -
     }
 }
 
-/// Drops the collections that are neither live nor filled by the unfinished change of the model. Both are read anew before each
+/// Drops the collections that are neither live nor filled by the unfinished change of the model. All are read anew before each
 /// collection is dropped, because another process may change them. The list of collections is read before them, and a change
 /// creates its collections after its task was accepted, so none of the list is used later, unless a change that failed is tried
 /// again.
@@ -81,7 +47,8 @@ pub(crate) async fn drop_unused(vectors: &dyn VectorStore, catalog: &Catalog) ->
     Ok(())
 }
 
-/// Whether a collection of a layer is live or is being filled, or may become live because the knowledge base is new.
+/// Whether a collection of a layer is live, by its alias or by the record, or is being filled, or may become live because the
+/// knowledge base is new.
 async fn is_used(
     vectors: &dyn VectorStore,
     catalog: &Catalog,
@@ -91,6 +58,11 @@ async fn is_used(
     if let Some(unfinished) = catalog.reembedding().await?
         && let Some(model) = &unfinished.task.input.model
         && CollectionSet::of_change(unfinished.active, &model.id)?.of(layer) == name
+    {
+        return Ok(true);
+    }
+    if let Some(live) = catalog.collection_state().await?.live
+        && CollectionSet::with_suffix(&live.suffix)?.of(layer) == name
     {
         return Ok(true);
     }

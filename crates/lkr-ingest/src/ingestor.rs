@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use lkr_catalog::{Catalog, Deleted, DocumentChange, FIRST_WITH_SPACES, Idempotency, STORE_VERSION, Task};
 use lkr_domain::{Clock, Creator, DocId, Document, NewDocument, SpaceName, TaskId};
-use lkr_models::EmbedderProfile;
+use lkr_models::{Embedder, EmbedderProfile};
 use lkr_state::Write;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
@@ -11,10 +11,11 @@ use crate::{
     Error, ErrorKind, GcPause, IngestOptions, NewFile, Ports, ReembedTrigger, Result, Submission, Workers,
     accept::{accept, accept_one},
     change::change_by_hand,
-    collections::{create_missing, live_model},
+    collections::live_model,
     delete_where::{self, BulkDelete},
     item::Item,
     lifecycle,
+    live_collections::{align_aliases, create_missing},
     move_document::move_document,
     refresh_tags::refresh_tags,
     state::IngestState,
@@ -36,16 +37,26 @@ impl Ingestor {
     /// # Errors
     /// `Refused` if the store is of a later version.
     pub async fn open(ports: Ports, options: IngestOptions) -> Result<Self> {
-        end_earlier_processes(&ports).await?;
-        if ports.catalog.version().await? < FIRST_WITH_SPACES {
+        let version = ports.catalog.version().await?;
+        if version < FIRST_WITH_SPACES {
+            ports.peers.supersede_earlier().await?;
             // Before the version is raised, so that a crash in between repeats it.
             refresh_tags(&ports).await?;
         }
-        if let Some(earlier) = ports.catalog.upgrade().await? {
-            tracing::debug!(from = earlier, to = STORE_VERSION, "upgraded the store");
-        }
+        upgrade_from(version, &ports).await?;
         let embedder = ports.embedders.embedders().into_iter().next();
-        create_missing(&*ports.vectors, embedder.as_deref()).await?;
+        create_missing(&*ports.vectors, &ports.catalog, embedder.as_deref()).await?;
+        align_aliases(&*ports.vectors, &ports.catalog).await?;
+        if let Some(profile) = embedder.as_deref().map(Embedder::profile)
+            && let Some(live) = live_model(&*ports.vectors).await?.filter(|live| *live != profile.id)
+        {
+            let model = profile.name.as_str();
+            tracing::info!(
+                model,
+                live,
+                "searches use another embedding model until all documents are re-embedded"
+            );
+        }
         Ok(Self::new(ports, options))
     }
 
@@ -55,8 +66,7 @@ impl Ingestor {
     /// # Errors
     /// `Refused` if the store is of a later version.
     pub async fn open_to_accept(ports: Ports, options: IngestOptions) -> Result<Self> {
-        end_earlier_processes(&ports).await?;
-        ports.catalog.upgrade().await?;
+        upgrade_from(ports.catalog.version().await?, &ports).await?;
         Ok(Self::new(ports, options))
     }
 
@@ -315,10 +325,18 @@ impl Ingestor {
     }
 }
 
-/// Processes of an earlier version would go on writing their format while the store is upgraded.
-async fn end_earlier_processes(ports: &Ports) -> Result<()> {
-    if ports.catalog.version().await? < STORE_VERSION {
+/// Upgrades a store of this version to that of this program. Processes of an earlier version would go on writing their format
+/// meanwhile, so they end before. Other processes of this version may upgrade it too.
+async fn upgrade_from(version: u64, ports: &Ports) -> Result<()> {
+    if version == STORE_VERSION {
+        return Ok(());
+    }
+    if version < STORE_VERSION {
         ports.peers.supersede_earlier().await?;
+    }
+    let attempt = || async { Ok::<_, Error>(ports.catalog.upgrade().await?) };
+    if let Some(earlier) = ports.catalog.retry_on_conflict("upgrade the store", attempt).await? {
+        tracing::debug!(from = earlier, to = STORE_VERSION, "upgraded the store");
     }
     Ok(())
 }

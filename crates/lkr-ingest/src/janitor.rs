@@ -12,7 +12,7 @@ use lkr_vectors::{Condition, Filter, Include};
 use time::OffsetDateTime;
 
 use crate::{
-    Error, ErrorKind, Ports, Result, collections::delete_everywhere, gc::Gc,
+    Error, ErrorKind, Ports, Result, collections::delete_everywhere, gc::Gc, live_collections::align_aliases,
     missing_fingerprints::add_fingerprints, point_writer::end_abandoned_phase, queueing::enqueue,
     state::IngestState,
 };
@@ -127,6 +127,7 @@ async fn round_for_all(state: &IngestState) -> Result<()> {
         requeue_unfinished(ports).await?;
     }
     end_abandoned_phase(&ports.catalog).await?;
+    align_aliases(&*ports.vectors, &ports.catalog).await?;
     collect_all(state).await?;
     let oldest = state.ports.catalog.now() - state.options.retention;
     while state.ports.catalog.forget_tasks(oldest, BATCH).await? == BATCH {}

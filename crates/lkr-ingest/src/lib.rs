@@ -25,6 +25,7 @@ mod ingestor;
 mod item;
 mod janitor;
 mod lifecycle;
+mod live_collections;
 mod missing_fingerprints;
 mod model_change;
 mod move_document;

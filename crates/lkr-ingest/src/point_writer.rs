@@ -13,7 +13,11 @@ use lkr_models::Embedder;
 use lkr_state::Write;
 use lkr_vectors::Point;
 
-use crate::{Error, ErrorKind, Ports, Result, collection_set::CollectionSet};
+use crate::{
+    Error, ErrorKind, Ports, Result,
+    collection_set::CollectionSet,
+    live_collections::{align_aliases, is_recorded},
+};
 
 /// The pause before a document is tried again whose collections are being replaced.
 const SWITCH_PAUSE: Duration = Duration::from_secs(1);
@@ -32,14 +36,21 @@ impl PointWriter {
     /// A writer for the points of a document.
     ///
     /// # Errors
-    /// `Waiting` while the aliases are about to be switched.
+    /// `Waiting` while the aliases are about to be switched, or if they name other collections than the record.
     pub(crate) async fn new(ports: &Ports, doc_id: DocId) -> Result<Self> {
         // Read before the collections, so that a switch in between is noticed.
         let state = ports.catalog.collection_state().await?;
         if !state.phase.allows_writes() {
             return Err(switching());
         }
-        let live = async |layer: Layer| ports.vectors.describe(&layer.into()).await?.ok_or_else(switching);
+        let live = async |layer: Layer| {
+            let live = ports.vectors.describe(&layer.into()).await?.ok_or_else(switching)?;
+            if is_recorded(state.live.as_ref(), layer, &live.collection)? {
+                return Ok(live);
+            }
+            align_aliases(&*ports.vectors, &ports.catalog).await?;
+            Err(switching())
+        };
         let chunks = live(Layer::Chunks).await?;
         let embedder = chunks.dense.and_then(|dense| ports.embedders.embedder_of(&dense.model));
         let collections = CollectionSet {

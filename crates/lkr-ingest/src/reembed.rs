@@ -18,8 +18,9 @@ use lkr_models::{Embedder, REFERENCE_SCALE};
 use crate::{
     Error, ErrorKind, Result,
     calibrate::calibrate,
-    collection_set::CollectionSet,
-    collections::{live_model, switch_to},
+    collection_set::{CollectionSet, collections_of_change},
+    collections::switch_to,
+    live_collections::{align_aliases, names_all_of},
     point_writer::begin_filling,
     report::Report,
     state::IngestState,
@@ -116,11 +117,10 @@ impl<'a> Reembedding<'a> {
     async fn run(mut self, active: ActiveTask, task: &Task) -> Result<()> {
         let begun = Instant::now();
         let (state, vectors) = (self.state, &*self.state.ports.vectors);
-        let model = &self.embedder.profile().id;
         // Read before the aliases: the task ends only if nobody begins a phase from here on.
         let mut collections = state.ports.catalog.collection_state().await?;
-        // If the model is live already, the worker before this one ended after the switch.
-        if live_model(vectors).await?.as_ref() != Some(model) {
+        // If they are live already, the worker before this one ended after the switch.
+        if !names_all_of(vectors, self.next).await? {
             // If it ended, or is stalled, before the switch, the collections are complete.
             if collections.phase != CollectionPhase::Switching || !collections.is_of(active) {
                 collections = self.fill_collections(active).await?;
@@ -132,7 +132,13 @@ impl<'a> Reembedding<'a> {
         let documents = result.reembedded + result.left_out;
         let catalog = &state.ports.catalog;
         let done = task.done(catalog.now(), Stage::Embed, documents, TaskResult::Reembedded(result));
-        catalog.end_reembedding(active, &done, collections).await?;
+        let live = collections_of_change(active, embedder.profile());
+        let ended = catalog.end_reembedding(active, &done, &collections, live).await;
+        // This worker may have been stalled until after a later change.
+        if let Err(error) = align_aliases(vectors, catalog).await {
+            tracing::warn!(%error, "cannot compare the aliases with the record; the janitor will");
+        }
+        ended?;
         tracing::info!(model = embedder.profile().name, documents, "searches use the new model");
         if let Err(error) = state.model_change.drop_unused_collections(&state.ports).await {
             tracing::warn!(%error, "cannot drop the collections of the previous model; the next start will");

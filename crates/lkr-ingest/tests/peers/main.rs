@@ -22,6 +22,7 @@ use lkr_vectors::{Filter, Include, MemoryVectors, VectorStore};
 use object_store::memory::InMemory;
 use tempfile::TempDir;
 
+mod first_start;
 mod near;
 mod stalls;
 
@@ -37,6 +38,8 @@ struct Stores {
     queue: Arc<dyn TaskQueue>,
     texts: Texts,
     uploads: Arc<TempDir>,
+    /// The models of the processes that are opened, in the order of their preference.
+    models: Models,
 }
 
 impl Stores {
@@ -47,6 +50,7 @@ impl Stores {
             queue: Arc::new(MemoryQueue::default()),
             texts: Texts::new(Arc::new(InMemory::new())),
             uploads: Arc::new(tempfile::tempdir().unwrap()),
+            models: Models(vec![8, 16]),
         }
     }
 
@@ -74,7 +78,7 @@ impl Stores {
             queue: Arc::clone(&self.queue),
             texts: self.texts.clone(),
             originals: Originals::in_folder(uploads.to_owned()),
-            embedders: Arc::new(TwoModels),
+            embedders: Arc::new(self.models.clone()),
             parser: Arc::new(Markdown),
             classifier: None,
             chat_models: None,
@@ -98,13 +102,14 @@ struct Process {
     workers: Workers,
 }
 
-/// A model with 8 dimensions, and the next one with 16.
-#[derive(Debug)]
-struct TwoModels;
+/// Models with so many dimensions.
+#[derive(Debug, Clone)]
+struct Models(Vec<usize>);
 
-impl EmbedderSource for TwoModels {
+impl EmbedderSource for Models {
     fn embedders(&self) -> Vec<Arc<dyn Embedder>> {
-        vec![Arc::new(MemoryEmbedder::with_dims(8)), Arc::new(MemoryEmbedder::with_dims(16))]
+        let model = |dims: &usize| Arc::new(MemoryEmbedder::with_dims(*dims)) as Arc<dyn Embedder>;
+        self.0.iter().map(model).collect()
     }
 }
 

@@ -1,11 +1,14 @@
 //! A process is stalled in the middle of a change of the embedding model or of publishing a document, and others go on without
 //! it.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{
+    Condvar, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_trait::async_trait;
 use lkr_state::{Key, Op, Record, ScanOrder};
-use lkr_vectors::{Condition, FailingVectors};
+use lkr_vectors::{Collection, Condition, FailingVectors};
 
 use super::*;
 
@@ -21,7 +24,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    fn pass(&self) {
+    pub(crate) fn pass(&self) {
         tokio::task::block_in_place(|| {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.0 = true;
@@ -223,6 +226,60 @@ async fn process_that_is_stalled_while_it_drops_collections_drops_none_that_are_
     }
     assert_complete(&stores, 5, 8).await;
     assert_eq!(stores.vectors.collections().await.unwrap().len(), 4, "the others are dropped");
+}
+
+/// The collections that the aliases of the layers name.
+async fn live_collections(stores: &Stores) -> Vec<Collection> {
+    let mut live = Vec::new();
+    for layer in Layer::ALL {
+        live.push(stores.vectors.describe(&layer.into()).await.unwrap().unwrap().collection);
+    }
+    live
+}
+
+/// A process is stalled when it switches the aliases. Another one does it, changes the model again, and ends before it has dropped
+/// the collections of the first change. Then the first switch takes effect.
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn switch_that_takes_effect_after_a_later_change_is_undone() {
+    let stores = Stores::new();
+    let catalog = stores.catalog();
+    let stalled = OpenAtEnd(Arc::new(Gate::default()));
+    let is_armed = Arc::new(AtomicBool::new(false));
+    let (gate, armed, inner) = (Arc::clone(&stalled.0), Arc::clone(&is_armed), Arc::clone(&stores.vectors));
+    let vectors = Arc::new(FailingVectors::new(inner, move |operation| {
+        if operation == "switch" && armed.load(Ordering::Relaxed) {
+            gate.pass();
+        }
+        None
+    }));
+    let first = Stores { vectors, ..stores.clone() }.process_with(two_workers(LEASE)).await;
+    for n in 0..4 {
+        live(&catalog, &first.ingestor.submit(text(n), by_eva()).await.unwrap()).await;
+    }
+    is_armed.store(true, Ordering::Relaxed);
+    let forth = change_to(&first, 16).await;
+    eventually("the first process is not stalled", async || stalled.0.is_reached()).await;
+
+    let drops_nothing = FailingVectors::new(Arc::clone(&stores.vectors), |operation| {
+        (operation == "drop_collection").then_some(lkr_vectors::ErrorKind::Unavailable)
+    });
+    let second = Stores { vectors: Arc::new(drops_nothing), ..stores.clone() }.process(2).await;
+    assert_eq!(ended(&catalog, forth.task_id).await.status, TaskStatus::Done);
+    let of_forth = live_collections(&stores).await;
+    let back = change_to(&second, 8).await;
+    assert_eq!(ended(&catalog, back.task_id).await.status, TaskStatus::Done);
+    let of_back = live_collections(&stores).await;
+
+    // As if its request was still on its way when it ended: who publishes a document notices.
+    let aliases: Vec<_> = Layer::ALL.map(Collection::from).into_iter().zip(of_forth).collect();
+    stores.vectors.switch(&aliases).await.unwrap();
+    live(&catalog, &second.ingestor.submit(text(9), by_eva()).await.unwrap()).await;
+    assert_eq!(live_collections(&stores).await, of_back);
+    // It goes on, and notices itself.
+    stalled.0.open();
+    eventually("the first process does not go on", async || first.workers.status().busy == 0).await;
+    eventually("the late switch is not undone", async || live_collections(&stores).await == of_back).await;
+    assert_complete(&stores, 5, 8).await;
 }
 
 /// The collections that a document's points are missing from are not dropped: the change fails instead.

@@ -1,0 +1,118 @@
+//! Keeps the aliases of the layers in accordance with the record of the live collections.
+//!
+//! The state store compares and sets the record, and the vector store switches aliases without a condition. So the record decides:
+//! which collections a new knowledge base gets, if several processes start on it at once, and which switch counts, if one of a
+//! process that was stalled takes effect after a later one. Whoever finds that the aliases name other collections switches them.
+
+use lkr_catalog::{Catalog, CollectionPhase, ErrorKind, LiveCollections};
+use lkr_domain::Layer;
+use lkr_models::Embedder;
+use lkr_vectors::{Collection, CollectionSpec, DenseSpec, VectorStore};
+
+use crate::{
+    Result,
+    collection_set::{CollectionSet, first_collections},
+    collections::switch_to,
+};
+
+/// How often the aliases are switched, if the record changes meanwhile each time. The next round of the janitor goes on.
+const ATTEMPTS: usize = 3;
+
+/// Creates the collections and aliases of a new knowledge base: for vectors of `embedder`, unless another process was the first to
+/// record others. Existing ones are left as they are.
+pub(crate) async fn create_missing(
+    vectors: &dyn VectorStore,
+    catalog: &Catalog,
+    embedder: Option<&dyn Embedder>,
+) -> Result<()> {
+    if missing(vectors).await?.is_empty() {
+        return Ok(());
+    }
+    let first = first_collections(embedder.map(Embedder::profile));
+    let LiveCollections { suffix, model } = catalog.record_first_collections(&first).await?;
+    let (set, dense) = (CollectionSet::with_suffix(&suffix)?, model);
+    let mut aliases = Vec::new();
+    // Looked up again: another process may have created them before it recorded a change of the model.
+    for layer in missing(vectors).await? {
+        let collection = set.of(layer).clone();
+        let dense = dense.clone().map(|(model, dims)| DenseSpec { model, dims });
+        vectors.ensure(&CollectionSpec { collection: collection.clone(), dense }).await?;
+        aliases.push((layer.into(), collection));
+    }
+    if !aliases.is_empty() {
+        vectors.switch(&aliases).await?;
+    }
+    Ok(())
+}
+
+/// The layers without a collection.
+async fn missing(vectors: &dyn VectorStore) -> Result<Vec<Layer>> {
+    let mut missing = Vec::new();
+    for layer in Layer::ALL {
+        if vectors.describe(&layer.into()).await?.is_none() {
+            missing.push(layer);
+        }
+    }
+    Ok(missing)
+}
+
+/// Switches the aliases to the collections of the record if they name others.
+pub(crate) async fn align_aliases(vectors: &dyn VectorStore, catalog: &Catalog) -> Result<()> {
+    for _ in 0..ATTEMPTS {
+        // Read again after each switch, which may itself have come after a later one.
+        let state = catalog.collection_state().await?;
+        let Some(live) = state.live.as_ref().filter(|_| state.phase != CollectionPhase::Switching) else {
+            return Ok(());
+        };
+        let set = CollectionSet::with_suffix(&live.suffix)?;
+        if names_all_of(vectors, &set).await? {
+            return Ok(());
+        }
+        if !exist(vectors, &set).await? {
+            tracing::warn!(
+                suffix = live.suffix,
+                "the recorded collections are gone; keeping the aliases as they are"
+            );
+            return match catalog.forget_live_collections(&state).await {
+                Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
+                forgotten => Ok(forgotten?),
+            };
+        }
+        tracing::warn!(
+            suffix = live.suffix,
+            "the aliases name other collections than the last change of the model recorded; switching them back"
+        );
+        switch_to(vectors, &set).await?;
+    }
+    Ok(())
+}
+
+/// Whether the aliases name the collections of the set.
+pub(crate) async fn names_all_of(vectors: &dyn VectorStore, set: &CollectionSet) -> Result<bool> {
+    for layer in Layer::ALL {
+        let named = vectors.describe(&layer.into()).await?;
+        if named.is_none_or(|named| named.collection != *set.of(layer)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+async fn exist(vectors: &dyn VectorStore, set: &CollectionSet) -> Result<bool> {
+    for collection in Layer::ALL.map(|layer| set.of(layer)) {
+        if vectors.describe(collection).await?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a collection is the one of its layer that the record names, or the record names none.
+pub(crate) fn is_recorded(
+    live: Option<&LiveCollections>,
+    layer: Layer,
+    collection: &Collection,
+) -> Result<bool> {
+    let Some(live) = live else { return Ok(true) };
+    Ok(CollectionSet::with_suffix(&live.suffix)?.of(layer) == collection)
+}
