@@ -140,9 +140,12 @@ async fn failovers_of_a_cluster_lose_no_acknowledged_write_and_apply_none_twice(
 async fn write_that_was_lost_with_its_master_is_applied_by_the_next_one() {
     let Some(mut cluster) = RedisCluster::start_with_replicas(KEY, 2) else { return };
     let url = cluster.url_without(KEY);
-    let careful = RedisConfig { wait_replicas: 1, allow_weak_durability: true, ..config(url) };
-    let state = open(careful).await.state();
-    state.apply(vec![Write::put("a", Expect::Absent, "before")]).await.unwrap();
+    let careful =
+        |wait_replicas| RedisConfig { wait_replicas, allow_weak_durability: true, ..config(url.clone()) };
+    // Each replica may become the master, so both must have what was before.
+    let before = vec![Write::put("a", Expect::Absent, "before")];
+    open(careful(2)).await.state().apply(before).await.unwrap();
+    let state = open(careful(1)).await.state();
     cluster.replicas_mut().for_each(|replica| replica.kill());
     let writing = {
         let state = state.clone();
