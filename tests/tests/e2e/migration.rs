@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 fn write_config(file: &Path, pairs: &[(String, String)]) {
     let lines = pairs.iter().map(|(key, value)| {
         let key = key.trim_start_matches("LKR_").to_lowercase();
-        format!("{key} = {}\n", json!(value))
+        let value = value.parse().map_or_else(|_| json!(value), |number: u64| json!(number));
+        format!("{key} = {value}\n")
     });
     fs::write(file, lines.collect::<String>()).unwrap();
 }
