@@ -150,6 +150,16 @@ impl Server {
     }
 
     fn restart_with(&self, environment: &[(&str, &str)]) -> bool {
+        self.launch_with(environment);
+        self.becomes_ready()
+    }
+
+    /// Starts the process and does not wait until it is ready; a running one is killed first.
+    pub fn launch(&self) {
+        self.launch_with(&[]);
+    }
+
+    fn launch_with(&self, environment: &[(&str, &str)]) {
         self.kill();
         let log = File::options().create(true).append(true).open(self.log_file()).expect("a log");
         let child = self
@@ -159,6 +169,13 @@ impl Server {
             .stderr(log)
             .spawn();
         *self.process() = Some(child.expect("the server starts"));
+    }
+
+    /// Waits until the process is ready; `false` if it ended before.
+    ///
+    /// # Panics
+    /// If it neither becomes ready nor ends.
+    pub fn becomes_ready(&self) -> bool {
         let deadline = Instant::now() + TIMEOUT;
         while !self.try_call("GET", "/readyz", None, None).is_ok_and(|response| response.status == 200) {
             if self.has_ended() {

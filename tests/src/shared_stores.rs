@@ -5,7 +5,7 @@ use std::{
 
 use lkr_state::{StateStore as _, Write};
 use lkr_state_redis::{RedisConfig, RedisStore};
-use lkr_test_qdrant::{Loopback, RealCollections};
+use lkr_test_qdrant::{Loopback, RealCollections, Status};
 use lkr_test_support::{RedisServer, S3Server};
 
 use crate::{ADMIN_PASSWORD, Server};
@@ -122,6 +122,17 @@ impl SharedStores {
         let (data, address) = server.take().expect("a server").stop_blocking();
         work();
         *server = Some(Loopback::start_blocking_with(data, address));
+        true
+    }
+
+    /// Sets what Qdrant answers to each call that needs a shard, as a node does that reaches no copy of one; `None` ends it.
+    /// `false` if it is a server that this process has not started, which goes on.
+    ///
+    /// # Panics
+    /// If Qdrant does not answer.
+    pub fn set_qdrant_outage(&self, outage: Option<Status>) -> bool {
+        let Qdrant::InProcess(server) = &self.qdrant else { return false };
+        server.as_ref().expect("a server").data.state().outage = outage;
         true
     }
 

@@ -20,7 +20,7 @@ use crate::{
     rerankers::Rerankers,
     secret_key,
     state::{AppState, Services},
-    stores::{OpenStores, open_stores},
+    stores::{OpenStores, open_stores, until_records_answer},
     webhooks::{address_check, open_webhooks, outbox},
 };
 
@@ -44,10 +44,11 @@ pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Ser
     let options = AuthOptions { operator: app.options.operator.clone(), ..AuthOptions::default() };
     let auth = Auth::new(kb.state(), &options)?;
     let spaces = kb.spaces().clone();
-    spaces.ensure_default().await?;
+    until_records_answer(config, || spaces.ensure_default()).await?;
     deletions.follow(auth.clone(), spaces.clone());
     let password_file = first_admin::password_file(&config.data_dir);
-    first_admin::ensure(&auth, &password_file, config.admin_password.as_deref()).await?;
+    let ensure_admin = || first_admin::ensure(&auth, &password_file, config.admin_password.as_deref());
+    until_records_answer(config, ensure_admin).await?;
     let tools = file_reader::check_pdfium(config, find_tools(config)).await?;
     let checked_tools = tools.clone();
     let plugins = tokio::task::spawn_blocking(move || available_plugins(&checked_tools)).await?;
@@ -62,7 +63,8 @@ pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Ser
     let outgoing = tokio::task::spawn_blocking(move || Outgoing::new(policy)).await??;
     rerankers.follow(&settings, outgoing.clone(), app.call_observer("rerank"));
     chat_models.follow(&settings, outgoing.clone(), |purpose| app.call_observer(purpose));
-    let webhooks = open_webhooks(kb.state(), key, outgoing.clone(), outbox, app).await?;
+    let open = || open_webhooks(kb.state(), key.clone(), outgoing.clone(), outbox.clone(), app);
+    let webhooks = until_records_answer(config, open).await?;
     let embedder_reconciler = EmbedderReconciler::follow(
         kb.clone(),
         settings.clone(),
@@ -118,6 +120,7 @@ async fn open_knowledge_base(
     options.contention = Some(app.contention_observer());
     options.observer = Some(app.task_observer());
     options.stores = stores;
+    options.wait_for_stores = true;
     if config.role == ProcessRole::Api {
         options.ingest.workers = 0;
     }

@@ -7,12 +7,14 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
+use futures_util::TryFutureExt;
 use lkr::{
     OtherStores, SharedState,
     ports::{
         ObjectStore, StateStore, VectorStore,
-        state::{MergePolicy, ProcessId, RememberedClaims, ScanOrder},
+        state::{MergePolicy, ProcessId, RecordsLost, RememberedClaims, ScanOrder},
     },
+    until_available,
 };
 use lkr_auth::AuthMergePolicy;
 use lkr_blobs_s3::{S3Config, S3Location};
@@ -36,9 +38,6 @@ const CLAIMS: &str = "claims";
 
 /// The file in the data folder with the id of the process among its peers.
 const PROCESS: &str = "process";
-
-/// The time between two tries to reach a store at the start.
-const START_RETRY: Duration = Duration::from_secs(1);
 
 /// The stores outside of the data folder.
 pub(crate) struct OpenStores {
@@ -65,7 +64,7 @@ pub(crate) async fn open_vectors(config: &Config) -> Result<Option<Arc<dyn Vecto
     }
     let url = config.qdrant_url.as_deref().ok_or_else(|| anyhow!("vectors = qdrant needs qdrant_url"))?;
     let qdrant = qdrant_options(config, url);
-    let open = async || QdrantVectors::open(qdrant.clone()).await;
+    let open = || QdrantVectors::open(qdrant.clone());
     let store = until_available("Qdrant", open, lkr::ports::vectors::Error::is_retryable)
         .await
         .context("cannot open the vector store in Qdrant")?;
@@ -141,14 +140,15 @@ async fn open_redis_store(config: &Config) -> Result<RedisStore> {
     let redis = redis_config(config).await?;
     let file = config.data_dir.join(INSTALLATION);
     let remembered = remembered_installation(&file).await;
-    let open = async || RedisStore::open(redis.clone(), remembered).await;
+    let open = || RedisStore::open(redis.clone(), remembered);
     let Opened { store, installation, found_empty, warnings } =
         until_available("Redis", open, lkr::ports::state::Error::is_retryable)
             .await
             .context("cannot open the state store in Redis")?;
     // Records that a repair restored are in a new installation. An empty store would treat every text as garbage, and make
     // a new first admin.
-    if found_empty && is_empty(&store).await? {
+    let is_empty = || is_empty(&store);
+    if found_empty && until_available("Redis", is_empty, lkr::ports::state::Error::is_retryable).await? {
         return Err(anyhow!(
             "Redis has lost its records: its installation is {installation} and no longer {}. Restore them from the points and \
              texts with `lkr doctor --shared --repair`, or remove {} if an empty Redis is intended",
@@ -204,35 +204,40 @@ pub(crate) async fn open_blobs(config: &Config) -> Result<Option<Arc<dyn ObjectS
     s3.endpoint = config.s3_endpoint.as_deref().map(str::parse).transpose().context("bad s3_endpoint")?;
     s3.ca_file.clone_from(&config.s3_ca_file);
     let store = lkr_blobs_s3::open(&s3).with_context(|| format!("cannot open {location}"))?;
-    let check = async || lkr_blobs_s3::check(&store, &location).await;
+    let check = || lkr_blobs_s3::check(&store, &location);
     until_available("the object store", check, lkr_blobs_s3::Error::is_retryable)
         .await
         .with_context(|| format!("cannot use {location}"))?;
     Ok(Some(store))
 }
 
-async fn is_empty(store: &RedisStore) -> Result<bool> {
+async fn is_empty(store: &RedisStore) -> lkr::ports::state::Result<bool> {
     Ok(store.state().scan("", None, ScanOrder::Ascending, 1).await?.is_empty())
 }
 
-/// Repeats `open` while the store is away: several services are often started at once.
-async fn until_available<T, E: std::fmt::Display>(
-    what: &str,
-    open: impl AsyncFn() -> Result<T, E>,
-    is_away: impl Fn(&E) -> bool,
-) -> Result<T, E> {
-    let mut is_logged = false;
-    loop {
-        match open().await {
-            Err(error) if is_away(&error) => {
-                if !std::mem::replace(&mut is_logged, true) {
-                    tracing::warn!(%error, "{what} is away; the start waits for it");
-                }
-                tokio::time::sleep(START_RETRY).await;
-            }
-            opened => return opened,
-        }
-    }
+/// Repeats a step of the start that works on the records while these are away. Redis that lost them is not waited for, nor is a
+/// full disk of the data folder.
+///
+/// # Errors
+/// What is not ended by waiting.
+pub(crate) async fn until_records_answer<T, E, F>(config: &Config, step: impl Fn() -> F) -> Result<T>
+where
+    E: Into<anyhow::Error>,
+    F: Future<Output = Result<T, E>>,
+{
+    let is_shared = config.is_shared();
+    let step = || step().map_err(Into::into);
+    until_available("Redis", step, |error| is_shared && is_away(error)).await
+}
+
+/// Whether a service failed because its store is away.
+fn is_away(error: &anyhow::Error) -> bool {
+    let is_retryable = error.chain().any(|cause| {
+        cause.downcast_ref().is_some_and(lkr_auth::Error::is_retryable)
+            || cause.downcast_ref().is_some_and(lkr_spaces::Error::is_retryable)
+            || cause.downcast_ref().is_some_and(lkr_webhooks::Error::is_retryable)
+    });
+    is_retryable && !RecordsLost::caused(error.as_ref())
 }
 
 /// The name of the Redis installation that the data folder was used with last.
@@ -247,9 +252,7 @@ async fn read(file: &Path) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
-    use tokio::time::Instant;
+    use lkr::ports::state::{Error as StateError, ErrorKind as StateErrorKind};
 
     use super::*;
 
@@ -268,26 +271,14 @@ mod tests {
         assert_eq!(limits(qdrant_options(&config, url)), [1, 2, 3].map(Duration::from_millis));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn start_waits_for_a_store_that_is_away() {
-        let (tries, begun) = (Cell::new(0), Instant::now());
-        let open = async || {
-            tries.set(tries.get() + 1);
-            if tries.get() < 4 { Err("connection refused") } else { Ok(tries.get()) }
-        };
-        assert_eq!(until_available("Redis", open, |error| error.contains("refused")).await, Ok(4));
-        assert_eq!(begun.elapsed(), 3 * START_RETRY);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn start_fails_at_once_if_waiting_does_not_help() {
-        let begun = Instant::now();
-        let open = async || Err::<(), _>("wrong password");
-        assert_eq!(
-            until_available("Redis", open, |error| error.contains("refused")).await,
-            Err("wrong password")
-        );
-        assert_eq!(begun.elapsed(), Duration::ZERO);
+    #[test]
+    fn start_waits_for_redis_unless_its_records_are_lost() {
+        let failure = |cause: StateError| anyhow::Error::new(lkr_auth::Error::from(cause)).context("a step");
+        let unavailable = StateError::new(StateErrorKind::Unavailable, "get", "connection refused");
+        assert!(is_away(&failure(unavailable)));
+        assert!(!is_away(&failure(StateError::records_lost("get"))));
+        assert!(!is_away(&failure(StateError::new(StateErrorKind::Corrupt, "get", "bad record"))));
+        assert!(!is_away(&anyhow!("cannot write a file")));
     }
 
     #[tokio::test]

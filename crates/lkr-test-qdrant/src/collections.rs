@@ -55,6 +55,7 @@ collections_service! {
 
 impl Data {
     fn describe(&self, request: GetCollectionInfoRequest) -> Result<GetCollectionInfoResponse, Status> {
+        self.reach_shards()?;
         let mut state = self.state();
         let stored = state.stored(&request.collection_name)?;
         let info = CollectionInfo {

@@ -13,6 +13,7 @@ mod real;
 mod search;
 
 pub use real::RealCollections;
+pub use tonic::{Code, Status};
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -32,7 +33,7 @@ use tokio::{
     runtime::{Builder, Runtime},
 };
 use tonic::{
-    Request, Response, Status,
+    Request, Response,
     transport::{Server, server::TcpIncoming},
 };
 
@@ -68,6 +69,9 @@ pub struct State {
     pub points_delay: Duration,
     /// The answers to the next calls about points and collections, which do nothing else.
     pub refusals: VecDeque<Status>,
+    /// The answer to all calls that need a shard while it is set: those about points and descriptions of collections. They do
+    /// nothing else.
+    pub outage: Option<Status>,
 }
 
 /// A collection.
@@ -205,6 +209,7 @@ impl Default for Data {
             api_key: None,
             points_delay: Duration::ZERO,
             refusals: VecDeque::new(),
+            outage: None,
         })))
     }
 }
@@ -228,6 +233,10 @@ impl Data {
             Some(refusal) => Err(refusal),
             None => Ok(request.into_inner()),
         }
+    }
+
+    fn reach_shards(&self) -> Result<(), Status> {
+        self.state().outage.clone().map_or(Ok(()), Err)
     }
 }
 

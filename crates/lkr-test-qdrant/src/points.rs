@@ -32,7 +32,9 @@ macro_rules! points_service {
             $(async fn $call(&self, request: Request<$request>) -> Result<Response<$response>, Status> {
                 let delay = self.state().points_delay;
                 tokio::time::sleep(delay).await;
-                self.$method(self.admit(request)?).map(Response::new)
+                let request = self.admit(request)?;
+                self.reach_shards()?;
+                self.$method(request).map(Response::new)
             })*
             $(async fn $other(&self, _: Request<$ignored>) -> Result<Response<$no>, Status> {
                 Err(Status::unimplemented(stringify!($other)))

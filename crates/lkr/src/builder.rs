@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Builds a knowledge base. Stores that are not given are in memory; there are no models by default.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Builder {
     vectors: Option<Arc<dyn VectorStore>>,
     state: Option<Arc<dyn StateStore>>,
@@ -208,7 +208,10 @@ impl Builder {
         self
     }
 
-    /// Opens the knowledge base and starts its workers.
+    /// Opens the knowledge base and starts its workers. A clone can try again after a failure.
+    ///
+    /// # Errors
+    /// `Unavailable` if a store is away; those of [`Ingestor::open`].
     pub async fn build(self) -> Result<KnowledgeBase> {
         let stores = self.stores();
         let taxonomy = self.taxonomy.clone().unwrap_or_else(Taxonomy::built_in);

@@ -32,6 +32,7 @@ mod stores;
 mod submit;
 #[cfg(feature = "lmdb")]
 mod text_files;
+mod waiting;
 mod watch_tasks;
 
 pub use builder::Builder;
@@ -74,6 +75,7 @@ pub use local_models::open_embedder;
 pub use open::OpenOptions;
 #[cfg(feature = "lmdb")]
 pub use stores::{AllStores, ConfiguredStores, OpenFolder, OtherStores, SharedState};
+pub use waiting::until_available;
 
 /// Moving a knowledge base between stores.
 pub mod migrate {

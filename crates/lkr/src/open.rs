@@ -8,7 +8,9 @@ use std::{
 use lkr_catalog::{Outbox, STORE_VERSION};
 use lkr_ingest::{DeletionPolicy, TaskObserver};
 use lkr_models::{ChatModelSource, Precision, RerankerSource};
-use lkr_state::{ContentionObserver, ObservedState, PeerOptions, Peers, Process, StateStore, TaskQueue};
+use lkr_state::{
+    ContentionObserver, ObservedState, PeerOptions, Peers, Process, RecordsLost, StateStore, TaskQueue,
+};
 use lkr_store_lmdb::LmdbOptions;
 use lkr_taxonomy::Taxonomy;
 
@@ -21,9 +23,13 @@ use crate::{
     embedded_store::{open_store, refuse_texts_without_store},
     error::During,
     local_models::open_models,
+    waiting::until_available,
 };
 
 const OPEN: &str = "open knowledge base";
+
+/// What a log line calls the stores of which an error names the one.
+const A_STORE: &str = "a store";
 
 /// The folders, models and options of a knowledge base.
 #[derive(Debug, Clone)]
@@ -63,6 +69,8 @@ pub struct OpenOptions {
     pub search: SearchOptions,
     /// The stores that are not in the folder.
     pub stores: OtherStores,
+    /// Whether opening waits while one of `stores` is away, instead of failing with `Unavailable`.
+    pub wait_for_stores: bool,
 }
 
 impl OpenOptions {
@@ -87,6 +95,7 @@ impl OpenOptions {
             ingest: IngestOptions::default(),
             search: SearchOptions::default(),
             stores: OtherStores::default(),
+            wait_for_stores: false,
         }
     }
 }
@@ -104,7 +113,8 @@ impl KnowledgeBase {
     ///
     /// # Errors
     /// `Conflict` if another process has it open, `Invalid` if a model's folder contains no usable model, a later version
-    /// upgrades the given state store, or other processes use that store and cannot reach what is in this folder; `Unavailable` if that [has lost its records](crate::doctor::has_lost_records).
+    /// upgrades the given state store, that [has lost its records](crate::doctor::has_lost_records), or other processes use it
+    /// and cannot reach what is in this folder; `Unavailable` if a store is away and opening does not wait for it.
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
         let folders = Folders {
             data_dir: options.data_dir,
@@ -112,6 +122,9 @@ impl KnowledgeBase {
             uploads_dir: options.uploads_dir,
         };
         let stores = RunningStores::open(options.stores, &folders).await?;
+        let waits = options.wait_for_stores && !stores.is_embedded;
+        let is_away = |error: &Error| waits && error.is_retryable() && !RecordsLost::caused(error);
+        until_available(A_STORE, || stores.check(), is_away).await?;
         let (embedder, reranker) =
             open_models(options.model_dir, options.model_precision, options.rerank_model_dir).await?;
         let builder = Builder::default()
@@ -119,14 +132,15 @@ impl KnowledgeBase {
             .ingest_options(options.ingest)
             .search_options(options.search)
             .defer_embedder(options.defer_embedder);
-        let builder = stores.on(builder, options.contention).await?;
+        let builder = stores.on(builder, options.contention, is_away).await?;
         let builder = set_if_some(builder, embedder, Builder::embedder);
         let builder = set_if_some(builder, reranker, Builder::reranker);
         let builder = set_if_some(builder, options.rerankers, Builder::reranker_source);
         let builder = set_if_some(builder, options.chat_models, Builder::chat_models);
         let builder = set_if_some(builder, options.deletion, Builder::deletion_policy);
         let builder = set_if_some(builder, options.observer, Builder::task_observer);
-        set_if_some(builder, options.outbox, Builder::outbox).build().await
+        let builder = set_if_some(builder, options.outbox, Builder::outbox);
+        until_available(A_STORE, || builder.clone().build(), is_away).await
     }
 }
 
@@ -136,14 +150,17 @@ struct RunningStores {
     /// The queue beside records that other processes may use, and how they know this one.
     shared: Option<(Arc<dyn TaskQueue>, Process)>,
     backup: BackupSource,
+    /// Whether nothing is in other stores.
+    is_embedded: bool,
 }
 
 impl RunningStores {
-    /// Opens the embedded stores in place of those that are not given, and refuses stores that must not be worked on.
+    /// Opens the embedded stores in place of those that are not given.
     async fn open(given: OtherStores, folders: &Folders) -> Result<Self> {
         let needs_store = given.vectors.is_none() || given.state.is_none();
         let has_texts_and_state = given.state.is_none() && given.blobs.is_none();
         let has_other_vectors = given.vectors.is_some();
+        let is_embedded = has_texts_and_state && !has_other_vectors;
         // What is in the data folder of one process, no other one finds.
         let is_exclusive = given.vectors.is_none()
             || given.blobs.is_none() && folders.blobs_dir.starts_with(&folders.data_dir);
@@ -167,25 +184,36 @@ impl RunningStores {
         .await?;
         let mut folder = embedded.clone().map(OpenFolder);
         let all = given.or_embedded(folders, &mut folder).await?;
-        if shared.is_some() {
-            refuse_lost_records(&all.records, &*all.vectors, &all.blobs).await?;
-        }
-        refuse_unfinished_migration(&*all.records).await?;
         let data_dir = folders.data_dir.clone();
         let backup = BackupSource { data_dir, embedded, records, has_other_vectors, lock: Arc::default() };
-        Ok(Self { all, shared, backup })
+        Ok(Self { all, shared, backup, is_embedded })
+    }
+
+    /// Refuses stores that must not be worked on.
+    async fn check(&self) -> Result<()> {
+        let AllStores { vectors, records, blobs, .. } = &self.all;
+        if self.shared.is_some() {
+            refuse_lost_records(records, &**vectors, blobs).await?;
+        }
+        refuse_unfinished_migration(&**records).await
     }
 
     /// Gives the stores to a knowledge base, and tells the other processes of it.
-    async fn on(self, builder: Builder, contention: Option<ContentionObserver>) -> Result<Builder> {
+    async fn on(
+        self,
+        builder: Builder,
+        contention: Option<ContentionObserver>,
+        is_away: impl Fn(&Error) -> bool,
+    ) -> Result<Builder> {
         let AllStores { vectors, records, blobs, originals } = self.all;
         let builder = builder.vectors(vectors).originals(originals).blobs(blobs);
         let builder = match (self.shared, &self.backup.embedded) {
             (Some((queue, process)), _) => {
-                let options = PeerOptions::default();
-                let peers = Peers::join(Arc::clone(&records), process, options).await;
-                let peers = peers.map_err(lkr_catalog::Error::from).during("join the other processes")?;
-                builder.queue(queue).peers(peers)
+                let join = || async {
+                    let peers = Peers::join(Arc::clone(&records), process, PeerOptions::default()).await;
+                    peers.map_err(lkr_catalog::Error::from).during("join the other processes")
+                };
+                builder.queue(queue).peers(until_available(A_STORE, join, is_away).await?)
             }
             (None, Some(store)) => builder.queue(Arc::new(store.queue())),
             (None, None) => builder,

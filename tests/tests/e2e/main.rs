@@ -44,6 +44,7 @@ mod shell;
 mod sigterm;
 mod slow_readers;
 mod space_kills;
+mod store_away_at_start;
 mod sync;
 mod traces;
 mod unread_bodies;

@@ -31,7 +31,7 @@ const COPY: &str = "backup.tmp";
 const POINTS: usize = 256;
 
 /// Where the records and points of a knowledge base are, for its backups.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct BackupSource {
     /// The folder in which the copy is made.
     pub(crate) data_dir: PathBuf,

@@ -106,7 +106,8 @@ pub(crate) async fn refuse_lost_records(
     }
     let reason = "the state store is empty, but there are points or texts: run 'lkr doctor --shared --repair' to restore the \
                   records, or use empty stores";
-    Err(Error::new(ErrorKind::Unavailable, "open knowledge base", reason))
+    // Unlike a store that is away, waiting does not help.
+    Err(Error::new(ErrorKind::Invalid, "open knowledge base", reason))
 }
 
 /// Stores in place of the embedded ones, and what restores records.

@@ -242,7 +242,7 @@ async fn lesson_43_store_that_lost_all_records_is_restored_from_points_and_texts
     assert!(has_lost_records(state, &**vectors, blobs).await.unwrap());
     let opened = OpenOptions { stores: lost.options(false).stores, ..OpenOptions::new(lost.folder.path()) };
     let refused = KnowledgeBase::open_with(opened).await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
     assert!(refused.to_string().contains("lkr doctor --shared --repair"), "{refused}");
 
     let checked = lost.examine(false).await;

@@ -31,6 +31,7 @@ mod rerank;
 mod salted_embedder;
 mod shared_backup;
 mod spaces;
+mod store_away;
 mod vectors;
 #[cfg(feature = "files")]
 mod words;
