@@ -28,7 +28,12 @@ async fn open(failure: lkr_vectors::ErrorKind, wait_for_stores: bool) -> (Result
     let (records, queue) = (Arc::new(MemoryState::new()), Arc::new(MemoryQueue::default()));
     let stores = OtherStores {
         vectors: Some(Arc::new(FailingVectors::new(Arc::new(MemoryVectors::default()), fault))),
-        state: Some(SharedState { records, queue, process: ProcessId::new() }),
+        state: Some(SharedState {
+            export: Arc::clone(&records) as _,
+            records,
+            queue,
+            process: ProcessId::new(),
+        }),
         blobs: Some(Arc::new(InMemory::new())),
     };
     let folder = tempfile::tempdir().unwrap();
