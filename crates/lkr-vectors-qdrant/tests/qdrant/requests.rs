@@ -144,14 +144,14 @@ async fn first_filter_by_a_field_adds_its_index() {
     ]);
     let begun = std::time::Instant::now();
     loop {
-        let state = server.data.state();
-        let schema = &state.collections.values().next().unwrap().schema;
-        let indexed: BTreeSet<&str> = schema.keys().map(String::as_str).collect();
-        if indexed == expected {
+        let indexed: BTreeSet<String> = {
+            let state = server.data.state();
+            state.collections.values().next().unwrap().schema.keys().cloned().collect()
+        };
+        if indexed.iter().map(String::as_str).eq(expected.iter().copied()) {
             return;
         }
         assert!(begun.elapsed().as_secs() < 10, "{indexed:?}");
-        drop(state);
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
 }
