@@ -52,7 +52,8 @@ fn give_way() {
 #[cfg(not(target_os = "linux"))]
 fn give_way() {}
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 
