@@ -60,6 +60,17 @@ fn wait_until_idle(server: &Server) {
     });
 }
 
+/// Asserts that a server on the restored data is consistent, and has the documents that were watched.
+fn assert_complete(archive: &Path) {
+    let server = restored(archive);
+    wait_until_idle(&server);
+    assert!(server.list_all("/documents").iter().any(|item| item["source"] == "watched:0"));
+    let counts = assert_consistent(&server);
+    assert!(counts["chunks"] > 0);
+    assert_garbage_collected(&server, &counts);
+    assert_healthy(&server);
+}
+
 fn search_without_time(server: &Server, query: &str) -> Value {
     let mut found = server.search(&json!({"query": query, "top_k": 20}));
     found.as_object_mut().unwrap().remove("took_ms");
@@ -77,15 +88,7 @@ fn backup_under_load_is_complete() {
             archives.push(back_up(&server, &format!("{n}.tar"), &[]));
         }
     });
-    for archive in &archives {
-        let other = restored(archive);
-        wait_until_idle(&other);
-        assert!(other.list_all("/documents").iter().any(|item| item["source"] == "watched:0"));
-        let counts = assert_consistent(&other);
-        assert!(counts["chunks"] > 0);
-        assert_garbage_collected(&other, &counts);
-        assert_healthy(&other);
-    }
+    archives.iter().for_each(|archive| assert_complete(archive));
     wait_until_idle(&server);
     let other = restored(&back_up(&server, "last.tar", &[]));
     for path in ["/knowledge/stats", "/documents?limit=100", "/documents/tasks?limit=100"] {
@@ -109,15 +112,7 @@ fn backup_of_shared_stores_under_load_of_another_server_is_complete() {
     load.run_while(&one, &watch, &mut seed, || archives.push(back_up(&other, "under load.tar", &[])));
     wait_until_idle(&one);
     archives.push(back_up(&other, "idle.tar", &[]));
-    for archive in &archives {
-        let alone = restored(archive);
-        wait_until_idle(&alone);
-        assert!(alone.list_all("/documents").iter().any(|item| item["source"] == "watched:0"));
-        let counts = assert_consistent(&alone);
-        assert!(counts["chunks"] > 0);
-        assert_garbage_collected(&alone, &counts);
-        assert_healthy(&alone);
-    }
+    archives.iter().for_each(|archive| assert_complete(archive));
     let alone = restored(&archives[1]);
     for path in ["/knowledge/stats", "/documents?limit=100"] {
         assert_eq!(alone.get(path).data(), other.get(path).data(), "{path}");
