@@ -173,14 +173,25 @@ impl RedisCluster {
     /// Has a replica take the place of the master that has `key` while both work.
     ///
     /// # Panics
-    /// If the replicas refuse.
+    /// If the replicas refuse for long.
     pub fn start_failover(&self, key: &str) {
-        let owner = self.owner(key);
-        let master = id(self.node(owner));
-        let nodes = ask(self.node(owner), &["CLUSTER", "NODES"]);
+        // On a busy machine the nodes may just have replaced the master by themselves.
+        self.wait("no replica takes the place of its master", |cluster| {
+            cluster.replica_of_owner(key).is_some_and(|replica| {
+                let answer = replica.command(&["CLUSTER", "FAILOVER"]);
+                answer.is_ok_and(|answer| answer.starts_with("+OK"))
+            })
+        });
+    }
+
+    /// A replica of the master that has `key`, as that master says.
+    fn replica_of_owner(&self, key: &str) -> Option<&RedisServer> {
+        let owner = self.nodes.iter().find_map(|node| owner_by(node, key))?;
+        let table = self.node(owner).command(&["CLUSTER", "NODES"]).ok()?;
+        let master = list(&self.node(owner).command(&["CLUSTER", "MYID"]).ok()?).pop()?;
         let is_replica = |line: &&str| line.contains("slave") && line.contains(&master);
-        let replica = nodes.lines().find(is_replica).and_then(port).expect("the master must have a replica");
-        order(self.node(replica), &["CLUSTER", "FAILOVER"]);
+        let port = table.lines().find(is_replica).and_then(port)?;
+        self.nodes.iter().find(|node| node.port() == port)
     }
 
     /// Has a replica that was killed take the place of the master that has `key`: what only the master had is lost. The master
@@ -242,8 +253,15 @@ impl RedisCluster {
     }
 }
 
-/// The settings of nodes with replicas.
-const REPLICATION: [&str; 4] = ["--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"];
+/// The settings of nodes with replicas. A master that a busy machine keeps waiting for a second is not replaced.
+const REPLICATION: [&str; 6] = [
+    "--cluster-replica-validity-factor",
+    "0",
+    "--repl-diskless-sync-delay",
+    "0",
+    "--cluster-node-timeout",
+    "3000",
+];
 
 fn start_node(settings: &[&str]) -> Option<RedisServer> {
     let cluster = [
