@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod attention;
-mod background;
 mod batch;
 mod config;
 mod embedder;
