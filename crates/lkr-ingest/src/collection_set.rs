@@ -15,7 +15,7 @@ pub(crate) const SET_DIGITS: usize = 12;
 pub(crate) const SPARSE: &str = "sparse";
 
 /// The collection of a layer with this suffix.
-fn named(layer: Layer, suffix: &str) -> Result<Collection> {
+pub(crate) fn named(layer: Layer, suffix: &str) -> Result<Collection> {
     let name = format!("{layer}.{suffix}");
     let invalid = || Error::new(ErrorKind::Internal, "name collection", format!("invalid name {name}"));
     Collection::new(name.clone()).ok_or_else(invalid)

@@ -6,7 +6,7 @@ use lkr_vectors::{Collection, CollectionSpec, Filter, Tags, VectorStore};
 
 use crate::{
     Error, ErrorKind, Result,
-    collection_set::{CollectionSet, SET_DIGITS, SPARSE},
+    collection_set::{CollectionSet, SET_DIGITS, SPARSE, named},
 };
 
 /// The id of the model whose vectors searches use; `None` if they use none.
@@ -62,7 +62,7 @@ async fn is_used(
         return Ok(true);
     }
     if let Some(live) = catalog.collection_state().await?.live
-        && CollectionSet::with_suffix(&live.suffix)?.of(layer) == name
+        && named(layer, &live.suffix)? == *name
     {
         return Ok(true);
     }

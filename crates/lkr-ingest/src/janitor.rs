@@ -215,36 +215,36 @@ impl Sweeping {
                 true => state.opened.min(state.ports.catalog.now() - ACCEPTANCE),
                 false => state.opened,
             };
-            if sweep(state, before - TIMESTAMP_LAG).await.is_some() {
+            if sweep(state, before - TIMESTAMP_LAG).await {
                 self.last = Some(Instant::now());
             }
         }
     }
 }
 
-/// Removes what was stored before `before` and no record refers to; `None` if collection was paused before the end.
-async fn sweep(state: &IngestState, before: OffsetDateTime) -> Option<()> {
+/// Removes what was stored before `before` and no record refers to. False if collection was paused before the end.
+async fn sweep(state: &IngestState, before: OffsetDateTime) -> bool {
     // From here on, no process can accept what it stored before.
     if state.ports.peers.is_shared()
         && let Err(error) = state.ports.catalog.begin_sweep().await
     {
         tracing::warn!(%error, "cannot sweep unreferenced texts and originals; will retry");
-        return None;
+        return false;
     }
     let uploads = sweep_uploads(state, before).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "cannot sweep unreferenced originals; the next start will");
-        Some(())
+        true
     });
     let texts = sweep_texts(state, before).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "cannot sweep unreferenced texts; the next start will");
-        Some(())
+        true
     });
-    uploads.and(texts)
+    uploads && texts
 }
 
 /// Removes texts written before `before` to which no document or task refers: the process ended before accepting them. A text
-/// whose document was ingested is kept: the state store has lost the record. `None` if collection was paused.
-async fn sweep_texts(state: &IngestState, before: OffsetDateTime) -> Result<Option<()>> {
+/// whose document was ingested is kept: the state store has lost the record. False if collection was paused.
+async fn sweep_texts(state: &IngestState, before: OffsetDateTime) -> Result<bool> {
     let ports = &state.ports;
     for (doc_id, revision) in ports.texts.written_before(before).await? {
         if ports.catalog.is_referenced(doc_id, revision).await? {
@@ -254,12 +254,12 @@ async fn sweep_texts(state: &IngestState, before: OffsetDateTime) -> Result<Opti
             tracing::warn!(%doc_id, revision, "a document has text and points but no record; 'lkr doctor --repair' restores it");
             continue;
         }
-        let Some(_collecting) = state.gc.try_collect().await? else { return Ok(None) };
+        let Some(_collecting) = state.gc.try_collect().await? else { return Ok(false) };
         if let Err(error) = ports.texts.delete(doc_id, revision).await {
             tracing::warn!(%doc_id, %error, "cannot delete a text; the next start will");
         }
     }
-    Ok(Some(()))
+    Ok(true)
 }
 
 /// Whether a revision has its L1 point, which is written after all others.
@@ -273,14 +273,14 @@ async fn is_collected(ports: &Ports, doc_id: DocId, revision: u64) -> Result<boo
     Ok(ports.catalog.is_garbage(doc_id, revision).await? || !has_root(ports, doc_id, revision).await?)
 }
 
-/// Removes originals whose upload began before `before` and whose documents were not accepted. `None` if collection was paused.
-async fn sweep_uploads(state: &IngestState, before: OffsetDateTime) -> Result<Option<()>> {
+/// Removes originals whose upload began before `before` and whose documents were not accepted. False if collection was paused.
+async fn sweep_uploads(state: &IngestState, before: OffsetDateTime) -> Result<bool> {
     let ports = &state.ports;
     let mut after = None;
     loop {
         let uploads = ports.catalog.uploads(after.as_ref(), BATCH).await?;
         for upload in uploads.iter().filter(|upload| upload.begun < before) {
-            let Some(_collecting) = state.gc.try_collect().await? else { return Ok(None) };
+            let Some(_collecting) = state.gc.try_collect().await? else { return Ok(false) };
             // One original that cannot be removed does not block the others.
             if let Err(error) = ports.originals.delete(&upload.path).await {
                 let doc_id = upload.doc_id;
@@ -290,7 +290,7 @@ async fn sweep_uploads(state: &IngestState, before: OffsetDateTime) -> Result<Op
             ports.catalog.forget_upload(upload).await?;
         }
         if uploads.len() < BATCH {
-            return Ok(Some(()));
+            return Ok(true);
         }
         after = uploads.into_iter().next_back();
     }

@@ -2,7 +2,8 @@
 //!
 //! The state store compares and sets the record, and the vector store switches aliases without a condition. So the record decides:
 //! which collections a new knowledge base gets, if several processes start on it at once, and which switch counts, if one of a
-//! process that was stalled takes effect after a later one. Whoever finds that the aliases name other collections switches them.
+//! process that was stalled takes effect after a later one. A process that finds that the aliases name other collections switches
+//! them back.
 
 use lkr_catalog::{Catalog, CollectionPhase, ErrorKind, LiveCollections};
 use lkr_domain::Layer;
@@ -11,7 +12,7 @@ use lkr_vectors::{Collection, CollectionSpec, DenseSpec, VectorStore};
 
 use crate::{
     Result,
-    collection_set::{CollectionSet, first_collections},
+    collection_set::{CollectionSet, first_collections, named},
     collections::switch_to,
 };
 
@@ -114,5 +115,5 @@ pub(crate) fn is_recorded(
     collection: &Collection,
 ) -> Result<bool> {
     let Some(live) = live else { return Ok(true) };
-    Ok(CollectionSet::with_suffix(&live.suffix)?.of(layer) == collection)
+    Ok(named(layer, &live.suffix)? == *collection)
 }

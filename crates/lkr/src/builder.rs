@@ -44,7 +44,7 @@ pub struct Builder {
     ingest: IngestOptions,
     search: SearchOptions,
     #[cfg(feature = "lmdb")]
-    backup: Option<crate::backup::BackupSource>,
+    backup_source: Option<crate::backup::BackupSource>,
 }
 
 impl Builder {
@@ -203,8 +203,8 @@ impl Builder {
 
     /// What is behind the ports, for backups.
     #[cfg(feature = "lmdb")]
-    pub(crate) fn backup(mut self, source: crate::backup::BackupSource) -> Self {
-        self.backup = Some(source);
+    pub(crate) fn backup_source(mut self, source: crate::backup::BackupSource) -> Self {
+        self.backup_source = Some(source);
         self
     }
 
@@ -238,7 +238,7 @@ impl Builder {
             workers: Mutex::new(Some(workers)),
             peers: self.peers,
             #[cfg(feature = "lmdb")]
-            backup: self.backup,
+            backup_source: self.backup_source,
         };
         Ok(KnowledgeBase { shared: Arc::new(shared) })
     }

@@ -121,7 +121,7 @@ impl KnowledgeBase {
     /// That the folder cannot be read.
     #[cfg(feature = "lmdb")]
     pub async fn store_bytes(&self) -> Result<Option<u64>> {
-        let source = self.shared.backup.as_ref().filter(|source| source.embedded.is_some());
+        let source = self.shared.backup_source.as_ref().filter(|source| source.embedded.is_some());
         let Some(source) = source else { return Ok(None) };
         let folder = source.data_dir.join("store");
         let read = move || {

@@ -44,7 +44,7 @@ pub(crate) struct KnowledgeBaseShared {
     pub(crate) peers: Peers,
     /// What is behind the ports; `None` if they were given to the builder.
     #[cfg(feature = "lmdb")]
-    pub(crate) backup: Option<crate::backup::BackupSource>,
+    pub(crate) backup_source: Option<crate::backup::BackupSource>,
 }
 
 /// How often a task is read while its end is awaited.

@@ -218,7 +218,7 @@ impl RunningStores {
             (None, Some(store)) => builder.queue(Arc::new(store.queue())),
             (None, None) => builder,
         };
-        Ok(builder.state(with_observer(records, contention)).backup(self.backup))
+        Ok(builder.state(with_observer(records, contention)).backup_source(self.backup))
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) async fn copy(
         retried(options.retry_for, "create target collections", || target.ensure(&spec)).await?;
         copy_collection(source, target, &mut place, marker, options, &meter).await?;
     }
-    let aliases = aliases(&**source, options, "read source aliases").await?;
+    let aliases = retried(options.retry_for, "read source aliases", || aliases(&**source)).await?;
     retried(options.retry_for, "switch target aliases", || target.switch(&aliases)).await
 }
 
@@ -92,15 +92,14 @@ async fn page(
 }
 
 /// The aliases of the layers, each with its collection. lkr has no others.
-pub(crate) async fn aliases(
-    vectors: &dyn VectorStore,
-    options: &MigrateOptions,
-    operation: &'static str,
-) -> Result<Vec<(Collection, Collection)>> {
+///
+/// # Errors
+/// Those of the store.
+pub async fn aliases(vectors: &dyn VectorStore) -> lkr_vectors::Result<Vec<(Collection, Collection)>> {
     let mut aliases = Vec::new();
     for layer in Layer::ALL {
         let alias = Collection::from(layer);
-        let spec = retried(options.retry_for, operation, || vectors.describe(&alias)).await?;
+        let spec = vectors.describe(&alias).await?;
         aliases.extend(spec.map(|spec| (alias, spec.collection)).filter(|(alias, name)| alias != name));
     }
     Ok(aliases)

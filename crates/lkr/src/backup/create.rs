@@ -66,7 +66,7 @@ impl KnowledgeBase {
         let shared = Arc::clone(&self.shared);
         // In a task of its own: if the caller is dropped, the copy is completed and then removed, never left incomplete.
         let created = tokio::spawn(async move {
-            let Some(source) = &shared.backup else {
+            let Some(source) = &shared.backup_source else {
                 let reason = "only a knowledge base that was opened in a folder can be backed up";
                 return Err(Error::new(ErrorKind::Invalid, CREATE, reason));
             };
