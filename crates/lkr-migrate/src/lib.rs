@@ -16,7 +16,7 @@ mod target;
 mod verify;
 
 pub use checksum::Checksum;
-pub use copy::{points::aliases, records::copies};
+pub use copy::{points::alias, records::copies};
 pub use error::{Error, ErrorKind, Result};
 pub use marker::{UnfinishedMigration, unfinished_migration};
 pub use migration::{Migration, is_in_use};

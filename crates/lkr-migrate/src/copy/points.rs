@@ -35,7 +35,7 @@ pub(crate) async fn copy(
         retried(options.retry_for, "create target collections", || target.ensure(&spec)).await?;
         copy_collection(source, target, &mut place, marker, options, &meter).await?;
     }
-    let aliases = retried(options.retry_for, "read source aliases", || aliases(&**source)).await?;
+    let aliases = aliases(&**source, options, "read source aliases").await?;
     retried(options.retry_for, "switch target aliases", || target.switch(&aliases)).await
 }
 
@@ -92,15 +92,27 @@ async fn page(
 }
 
 /// The aliases of the layers, each with its collection. lkr has no others.
+pub(crate) async fn aliases(
+    vectors: &dyn VectorStore,
+    options: &MigrateOptions,
+    operation: &'static str,
+) -> Result<Vec<(Collection, Collection)>> {
+    let mut aliases = Vec::new();
+    for layer in Layer::ALL {
+        aliases.extend(retried(options.retry_for, operation, || alias(vectors, layer)).await?);
+    }
+    Ok(aliases)
+}
+
+/// The alias of a layer with its collection, if the layer has an alias.
 ///
 /// # Errors
 /// Those of the store.
-pub async fn aliases(vectors: &dyn VectorStore) -> lkr_vectors::Result<Vec<(Collection, Collection)>> {
-    let mut aliases = Vec::new();
-    for layer in Layer::ALL {
-        let alias = Collection::from(layer);
-        let spec = vectors.describe(&alias).await?;
-        aliases.extend(spec.map(|spec| (alias, spec.collection)).filter(|(alias, name)| alias != name));
-    }
-    Ok(aliases)
+pub async fn alias(
+    vectors: &dyn VectorStore,
+    layer: Layer,
+) -> lkr_vectors::Result<Option<(Collection, Collection)>> {
+    let alias = Collection::from(layer);
+    let spec = vectors.describe(&alias).await?;
+    Ok(spec.map(|spec| (alias, spec.collection)).filter(|(alias, name)| alias != name))
 }

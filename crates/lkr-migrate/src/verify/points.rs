@@ -37,8 +37,8 @@ pub(crate) async fn compare(
         let count = compare_collection(spec, [source, target], options, &mut sums, meter).await?;
         counts.insert(spec.collection.name().to_owned(), count);
     }
-    let live = retried(options.retry_for, "read source aliases", || aliases(&**source)).await?;
-    if live != retried(options.retry_for, "read target aliases", || aliases(&**target)).await? {
+    let live = aliases(&**source, options, "read source aliases").await?;
+    if live != aliases(&**target, options, "read target aliases").await? {
         return Err(different("the aliases of the layers point to other collections".to_owned()));
     }
     Ok((counts, sums.equal("points")?))

@@ -10,8 +10,8 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use lkr_catalog::{Catalog, tags_of};
-use lkr_domain::DocId;
-use lkr_migrate::{aliases, copies};
+use lkr_domain::{DocId, Layer};
+use lkr_migrate::{alias, copies};
 use lkr_state::{Key, RecordExport, RecordSink, StateStore};
 use lkr_store_lmdb::{LmdbState, LmdbStore};
 use lkr_vectors::{Collection, Filter, Include, Point, Tags, VectorStore};
@@ -67,7 +67,7 @@ impl StoreCopy {
         if let (Some(store), None, false) = (embedded, records, has_other_vectors) {
             return Self::of_embedded(store, data_dir).await;
         }
-        let before = aliases(vectors).await.during_points()?;
+        let before = aliases(vectors).await?;
         let copy = match (records, embedded) {
             (Some(records), _) => Self::of_records(&**records, state.now(), data_dir).await?,
             (None, Some(store)) => Self::of_embedded(store, data_dir).await?,
@@ -75,7 +75,7 @@ impl StoreCopy {
         };
         copy.take_points(vectors, &before).await?;
         // While the collections stay the same, no point of a revision that the records refer to is removed.
-        if aliases(vectors).await.during_points()? != before {
+        if aliases(vectors).await? != before {
             return Err(changed_collections());
         }
         Ok(copy)
@@ -177,6 +177,15 @@ impl Recorded {
 }
 
 /// A change of the embedding model drops collections, also those that are being copied.
+/// The aliases of the layers, each with its collection.
+async fn aliases(vectors: &dyn VectorStore) -> Result<Vec<(Collection, Collection)>> {
+    let mut aliases = Vec::new();
+    for layer in Layer::ALL {
+        aliases.extend(alias(vectors, layer).await.during_points()?);
+    }
+    Ok(aliases)
+}
+
 fn changed_collections() -> Error {
     Error::new(ErrorKind::Overloaded, CREATE, "the embedding model was changed meanwhile; try again")
 }
