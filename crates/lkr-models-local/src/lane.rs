@@ -9,6 +9,7 @@ use lkr_models::Result;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::background::BackgroundThreads;
 use crate::batch::balanced;
 use crate::error;
 use crate::tokens::Sequence;
@@ -16,6 +17,9 @@ use crate::tokens::Sequence;
 /// The most tokens of a batch: enough for efficient matrix products, few enough that a text whose turn it is does not wait
 /// long for the batches before it. See docs/studies.md#embedding-batches.
 const BATCH_TOKENS: usize = 512;
+
+/// More threads than any machine has cores.
+const MAX_BACKGROUND_THREADS: usize = 4_096;
 
 /// Converts token ids to one vector for each text.
 pub(crate) trait Encode: Send + Sync + 'static {
@@ -33,6 +37,8 @@ pub(crate) struct Lane {
     /// For jobs that take milliseconds, so that they do not wait for batches.
     short_job_permits: Arc<Semaphore>,
     waiting: Arc<Mutex<WaitingTexts>>,
+    /// The threads of the batches; those of the caller's runtime if nothing else has precedence over these.
+    background: Option<BackgroundThreads>,
 }
 
 /// The waiting texts, in the order of start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996) with each call as a
@@ -58,7 +64,20 @@ impl Lane {
     pub(crate) fn new(prefix: String, threads: usize) -> Self {
         let threads = threads.clamp(1, Semaphore::MAX_PERMITS);
         let permits = || Arc::new(Semaphore::new(threads));
-        Self { prefix, permits: permits(), short_job_permits: permits(), waiting: Arc::default() }
+        Self {
+            prefix,
+            permits: permits(),
+            short_job_permits: permits(),
+            waiting: Arc::default(),
+            background: None,
+        }
+    }
+
+    /// A lane whose batches give way to everything else in the process.
+    pub(crate) fn in_background(prefix: String, threads: usize) -> Result<Self> {
+        let threads = threads.clamp(1, MAX_BACKGROUND_THREADS);
+        let background = BackgroundThreads::new(threads).map_err(error::unavailable)?;
+        Ok(Self { background: Some(background), ..Self::new(prefix, threads) })
     }
 
     /// Runs a job of some milliseconds, such as tokenizing, on a blocking thread beside the batches.
@@ -97,10 +116,14 @@ impl Lane {
                 return answers.await.map_err(error::internal)?.into_iter().collect();
             }
             let (encoder, waiting) = (Arc::clone(encoder), Arc::clone(&self.waiting));
-            Handle::try_current().map_err(error::unavailable)?.spawn_blocking(move || {
+            let job = move || {
                 let _permit = permit;
                 encode_next(&*encoder, &waiting);
-            });
+            };
+            match self.background.as_ref().and_then(BackgroundThreads::handle) {
+                Some(background) => background.spawn_blocking(job),
+                None => Handle::try_current().map_err(error::unavailable)?.spawn_blocking(job),
+            };
         }
     }
 
@@ -280,6 +303,16 @@ mod tests {
         // The number of batches when each call was answered.
         let batches = calls.await;
         assert!(batches[3] < 10 && batches[..3].iter().all(|batches| *batches > 100), "{batches:?}");
+    }
+
+    /// The same lane, on threads of its own; they end with it, also on a thread of a runtime.
+    #[tokio::test]
+    async fn lane_in_the_background_encodes() {
+        let lane = Lane::in_background(String::new(), 2).unwrap();
+        let encoder = Arc::<Counting>::default();
+        assert_eq!(lane.encode(&encoder, vec![of(&[5; 3]), of(&[5; 2])]).await.unwrap(), [[3.0], [2.0]]);
+        assert!(lane.encode(&encoder, vec![of(&[1])]).await.is_err());
+        drop(lane);
     }
 
     #[tokio::test]

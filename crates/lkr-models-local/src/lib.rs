@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod attention;
+mod background;
 mod batch;
 mod config;
 mod embedder;

@@ -6,7 +6,8 @@ use lkr_models::Precision;
 /// Options that the folder of a model does not contain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalOptions {
-    /// The number of threads that embed passages at a time, over all calls; at least 1.
+    /// The number of threads that embed passages at a time, over all calls; at least 1. On Linux they have a lower priority than the
+    /// other threads of the process.
     pub passage_threads: usize,
     /// The number of threads that embed queries at a time, in addition to those of passages; at least 1.
     pub query_threads: usize,
