@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// How much nicer these threads are. See docs/studies.md#priority-of-passages.
+/// How much nicer these threads are. See docs/studies.md#priority-of-ingestion.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 

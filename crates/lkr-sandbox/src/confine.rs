@@ -6,13 +6,19 @@ use rustix::process::{Resource, Rlimit, Signal, getppid, kill_current_process_gr
 
 use crate::Limits;
 
-/// A slightly lower priority than that of searches. Not lower, because a file that waits for its
-/// worker holds up its sender. Chosen, not measured.
-const NICENESS: i32 = 2;
+/// How much lower the priority of a worker is than that of the process that started it.
+/// See docs/studies.md#priority-of-ingestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Niceness {
+    /// Of a worker whose answer a person waits for: slightly lower.
+    Viewer = 2,
+    /// Of a worker that extracts a file: searches come first.
+    Extractor = 10,
+}
 
 /// Sets the limits of this process irrevocably. Limits that the system does not support are enforced only by the parent.
-pub(crate) fn set_limits(limits: &Limits) {
-    let _ = nice(NICENESS);
+pub(crate) fn set_limits(limits: &Limits, niceness: Niceness) {
+    let _ = nice(niceness as i32);
     // Counts allocated memory, not the shared pages of programs and libraries.
     limit(Resource::Data, limits.resident);
     limit(Resource::As, limits.address_space);

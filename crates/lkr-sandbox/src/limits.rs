@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A worker may take this many times its processor time. Workers compete with ingestion, which has a higher priority and may
-/// have several threads for each of theirs. Chosen, not measured. See docs/studies.md#sandbox-limits.
-const WALL_FACTOR: u32 = 8;
+/// A worker may take this many times its processor time. Workers compete with searches, which have a higher priority, and with
+/// ingestion, which may have several threads for each of theirs. Chosen, not measured. See docs/studies.md#sandbox-limits.
+const WALL_FACTOR: u32 = 16;
 
 /// The limits of extracting one file. See docs/studies.md#sandbox-limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     Confinement, Error, ErrorKind, Limits, OcrProcess, OpenedOcr, ProgramFiles, Result,
-    confine::{close_inherited_files, exit_with_parent, set_limits},
+    confine::{Niceness, close_inherited_files, exit_with_parent, set_limits},
     error::{OPERATION, internal},
     message::{FileRequest, OutputSummary, Report, WorkerCommand, WorkerError, WorkerRequest},
     ocr::{OcrRequest, serve},
@@ -98,12 +98,14 @@ pub fn run_worker(program: &impl WorkerProgram) -> ExitCode {
             extract(program, request, input, output).map(Report::Extracted)
         }
         Ok(WorkerRequest::View(request)) => view(program, request, input, output).map(Report::Viewed),
-        Ok(WorkerRequest::Confine) => Ok(Report::Confined(confine(&Limits::default(), Access::Nothing))),
+        Ok(WorkerRequest::Confine) => {
+            Ok(Report::Confined(confine(&Limits::default(), Niceness::Viewer, Access::Nothing)))
+        }
         Ok(WorkerRequest::Ocr(request)) => {
             let OcrRequest { plan, limits } = request;
             let mut files = program.ocr_files(&plan);
             files.readable.extend(inherited_folders());
-            confine(&limits, Access::Programs(&files));
+            confine(&limits, Niceness::Extractor, Access::Programs(&files));
             let served = serve(program.open_ocr(&plan), &mut input, &mut output);
             return if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
@@ -136,8 +138,8 @@ fn take_stdout() -> std::io::Result<File> {
 }
 
 /// Limits this process and takes away what it does not need.
-fn confine(limits: &Limits, access: Access<'_>) -> Confinement {
-    set_limits(limits);
+fn confine(limits: &Limits, niceness: Niceness, access: Access<'_>) -> Confinement {
+    set_limits(limits, niceness);
     let confinement = seal(access);
     exit_with_parent();
     confinement
@@ -153,7 +155,7 @@ fn extract(
     let deadline = Deadline::after(Clock::Processor, limits.soft());
     let request = ParserRequest { plan, file_name, command, limits };
     let parser = program.open_parser(&request);
-    confine(&limits, Access::Nothing);
+    confine(&limits, Niceness::Extractor, Access::Nothing);
     let parser = parser?;
     let bytes = read_file(input, length)?;
     let source = Source {
@@ -181,7 +183,7 @@ fn view(
     let FileRequest { plan, file_name, media_type, length, limits, .. } = request;
     let deadline = Deadline::after(Clock::Processor, limits.soft());
     let viewer = program.open_viewer(&plan);
-    confine(&limits, Access::Nothing);
+    confine(&limits, Niceness::Viewer, Access::Nothing);
     let viewer = viewer?;
     let bytes = read_file(input, length)?;
     let source = Source {

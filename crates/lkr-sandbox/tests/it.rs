@@ -157,17 +157,28 @@ async fn worker_has_no_network_and_inherits_no_secrets() {
     assert_eq!(sandbox.read("environment").await.unwrap().warnings(), ["none"]);
 }
 
+/// What the worker writes that views a file with `text`.
+#[cfg(target_os = "linux")]
+async fn view(text: &str) -> std::result::Result<Vec<u8>, ErrorKind> {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let source = FileSource { file_name: "a.txt".into(), media_type: None, file, length: text.len() as u64 };
+    let view = TestSandbox::new(2, 8).sandbox.view_for("", json!("plan"), source, limits()).await;
+    view.map_err(|error| error.kind())
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn extraction_gives_way_to_searches_more_than_a_view() {
+    let own = rustix::process::getpriority_process(None).unwrap();
+    let nicer_by = |difference: i32| (own + difference).min(19).to_string();
+    assert_eq!(TestSandbox::new(2, 8).read("niceness").await.unwrap().warnings(), [nicer_by(10)]);
+    assert_eq!(view("niceness").await.unwrap(), nicer_by(2).as_bytes());
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn worker_views_files_under_the_limits_of_a_parser() {
-    let view = async |text: &str| {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        let source =
-            FileSource { file_name: "a.txt".into(), media_type: None, file, length: text.len() as u64 };
-        let view = TestSandbox::new(2, 8).sandbox.view_for("", json!("plan"), source, limits()).await;
-        view.map_err(|error| error.kind())
-    };
     assert!(view("connect").await.is_ok_and(|warning| !warning.is_empty()));
     assert_eq!(view("refuse").await, Err(ErrorKind::Encrypted));
     for (text, kind) in

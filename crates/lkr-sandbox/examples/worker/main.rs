@@ -102,6 +102,10 @@ impl Parser for FaultyParser {
                 }
             }
             Some("environment") => composer.warn(std::env::var("LKR_SECRET_KEY").unwrap_or("none".into())),
+            Some("niceness") => {
+                let niceness = rustix::process::getpriority_process(None);
+                composer.warn(niceness.map_err(|error| failed(error.into()))?.to_string());
+            }
             Some("files") => {
                 composer.warn(attempts::open_descriptors().to_string());
             }
