@@ -49,6 +49,9 @@ const MAX_STREAM: usize = 32 * 1024 * 1024;
 /// Most levels of a page tree.
 const MAX_DEPTH: usize = 32;
 
+/// Most levels of forms within forms whose fonts are looked at before they are drawn.
+const FORM_DEPTH: usize = 2;
+
 /// Parses PDF files with lopdf. It cannot render pages, so it uses no OCR.
 #[derive(Debug, Clone, Default)]
 pub struct Lopdf {
@@ -172,6 +175,28 @@ impl LopdfDocument {
     pub(crate) fn vertical_direction(&self, index: usize) -> Option<bool> {
         let upward = error::guarded(|| Ok(self.content_of(index)?.upward)).ok()?;
         (upward != 0).then_some(upward > 0)
+    }
+
+    /// Whether a font of a page, or of a form that it may draw, has codes of its own. Other engines may split them wrongly.
+    pub(crate) fn has_fonts_with_own_codes(&self, index: usize) -> bool {
+        let resources = self.pages.get(index).and_then(|page| self.inherited(*page, b"Resources"));
+        resources.is_some_and(|resources| self.have_own_codes(resources, FORM_DEPTH))
+    }
+
+    /// Whether fonts of these resources, or of forms among them, have codes of their own.
+    fn have_own_codes(&self, resources: &Dictionary, depth: usize) -> bool {
+        let all = |key: &[u8]| {
+            let objects = resources.get_deref(key, &self.document).and_then(Object::as_dict).ok();
+            let objects = objects.into_iter().flat_map(Dictionary::iter);
+            objects.filter_map(|(_, object)| Some(self.document.dereference(object).ok()?.1))
+        };
+        let in_form = |form: &Dictionary| {
+            let resources = form.get_deref(b"Resources", &self.document).and_then(Object::as_dict);
+            resources.is_ok_and(|resources| self.have_own_codes(resources, depth - 1))
+        };
+        let mut forms = all(b"XObject").filter_map(|form| Some(&form.as_stream().ok()?.dict));
+        let mut fonts = all(b"Font").filter_map(|font| font.as_dict().ok());
+        fonts.any(|font| fonts::has_own_codes(&self.document, font)) || (depth > 0 && forms.any(in_form))
     }
 
     /// How many bytes of visible text the content of a page sets.

@@ -137,7 +137,9 @@ impl Engine for PdfiumEngine<'_> {
         let is_checked = !self.prepared.is_unchecked(index);
         let is_rotated = page.rotation().is_ok_and(|rotation| rotation != PdfPageRenderRotation::None);
         let lines = lines::lines(&text, frame, is_checked);
-        Ok(Page { frame, is_rotated, lines, ..Page::default() })
+        let lopdf = self.prepared.lopdf_engine();
+        let is_unsure = lopdf.is_some_and(|lopdf| lopdf.has_fonts_with_own_codes(index));
+        Ok(Page { frame, is_rotated, lines, is_unsure, ..Page::default() })
     }
 
     fn fallback_pages(&self, _: &[Page]) -> Option<Vec<Page>> {

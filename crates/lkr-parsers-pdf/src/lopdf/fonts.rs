@@ -48,6 +48,11 @@ pub(super) struct Font {
     pub(super) height: f32,
 }
 
+/// Whether the file declares the lengths of a composite font's codes, instead of naming a predefined encoding.
+pub(super) fn has_own_codes(document: &Document, font: &Dictionary) -> bool {
+    font.get_deref(b"Encoding", document).and_then(Object::as_stream).is_ok()
+}
+
 impl Font {
     pub(super) fn new(document: &Document, font: &Dictionary) -> Self {
         let name = font.get_deref(b"BaseFont", document).and_then(Object::as_name).unwrap_or_default();

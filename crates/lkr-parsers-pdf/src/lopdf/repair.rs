@@ -1,9 +1,12 @@
-//! Writes the text of fonts in a form that other engines read. They miss maps whose arrays continue on another line, take
-//! control characters for the text of letters, and do not know the encodings of TeX.
+//! Writes the text of fonts in a form that other engines read. They miss maps whose arrays continue on another line and maps
+//! that are packed with a wrong checksum, take control characters for the text of letters, and do not know the encodings of TeX.
 
+use std::io::{self, Read as _};
+
+use flate2::read::ZlibDecoder;
 use lopdf::{Dictionary, Document, Object, ObjectId, Stream};
 
-use super::{LopdfDocument, encodings::FontEncoding, streams, to_unicode::ToUnicode};
+use super::{LopdfDocument, MAX_STREAM, encodings::FontEncoding, streams, to_unicode::ToUnicode};
 
 /// Most fonts that are looked at.
 const MAX_FONTS: usize = 4096;
@@ -43,12 +46,13 @@ fn repaired(document: &Document, font: &Dictionary) -> Option<String> {
     let stream = font.get_deref(b"ToUnicode", document).and_then(Object::as_stream).ok();
     let content = stream.and_then(|stream| streams::unpacked(stream).ok()).unwrap_or_default();
     let map = ToUnicode::read(&content);
+    let is_missed = has_broken_array(&content) || stream.is_some_and(has_wrong_checksum);
     if kind == b"Type0" {
-        return (has_broken_array(&content) && map.has_wide_codes()).then(|| written(&map.entries(), 2));
+        return (is_missed && map.has_wide_codes()).then(|| written(&map.entries(), 2));
     }
     let FontEncoding::Simple(codes) = FontEncoding::simple(document, font, &map) else { return None };
     let is_repaired = |code: u32, is_tex: bool| is_tex || map.is_junk(code);
-    let needs_repair = has_broken_array(&content)
+    let needs_repair = is_missed
         || (0..)
             .zip(codes.iter())
             .any(|(code, known)| known.text.is_some() && is_repaired(code, known.is_tex));
@@ -74,6 +78,14 @@ fn has_broken_array(map: &[u8]) -> bool {
     let lines = map.split(|byte| matches!(byte, b'\r' | b'\n'));
     let count = |line: &[u8], bracket| line.iter().filter(|byte| **byte == bracket).count();
     lines.into_iter().any(|line| count(line, b'[') != count(line, b']'))
+}
+
+/// Whether a packed stream does not unpack to its end without an error. Its content may be complete all the same.
+fn has_wrong_checksum(stream: &Stream) -> bool {
+    let is_zlib = stream.filters().is_ok_and(|filters| matches!(*filters, [b"FlateDecode" | b"Fl"]));
+    let unpack =
+        || io::copy(&mut ZlibDecoder::new(&*stream.content).take(MAX_STREAM as u64), &mut io::sink());
+    is_zlib && unpack().is_err()
 }
 
 /// A map with these entries for codes of `length` bytes.

@@ -14,6 +14,11 @@ fn shifted(text: &str) -> String {
 
 /// A file with a page of this content and the font `F`, which is object 6, with a stream as object 7.
 pub(crate) fn with_font(content: &str, font: &str, stream: &str) -> Pdf {
+    with_packed(content, font, "", stream)
+}
+
+/// The same with further entries of the stream.
+fn with_packed(content: &str, font: &str, entries: &str, stream: &str) -> Pdf {
     let length = stream.len();
     // The builder has only the fonts of its pages, so a form has this one.
     let form = format!(
@@ -24,7 +29,7 @@ pub(crate) fn with_font(content: &str, font: &str, stream: &str) -> Pdf {
     Pdf::default()
         .page("/Form Do")
         .object(font)
-        .object(&format!("<< /Length {length} >>\nstream\n{stream}\nendstream"))
+        .object(&format!("<< /Length {length} {entries} >>\nstream\n{stream}\nendstream"))
         .object(&form)
         .entries("/XObject << /Form 8 0 R >>", "", "")
 }
@@ -63,6 +68,28 @@ fn maps_with_arrays_over_several_lines_are_read() {
     let font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode 7 0 R >>";
     let content = coded(700, &shifted("Several lines.")) + &coded(680, &shifted("Every one."));
     reads(&with_font(&content, font, &map), "Several lines. Every one.");
+}
+
+/// A map by which each letter but A has the code before it.
+const SHIFTED: &str = "begincmap 1 begincodespacerange <00> <FF> endcodespacerange\n\
+                       2 beginbfrange\n<40> <59> <0041>\n<60> <79> <0061>\nendbfrange endcmap";
+
+#[test]
+fn maps_that_are_packed_with_a_wrong_checksum_are_read() {
+    let font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode 7 0 R >>";
+    let length = u16::try_from(SHIFTED.len()).unwrap();
+    // A zlib header, one stored block (RFC 1950 and 1951), and four bytes that are not its checksum.
+    let head = [&b"\x78\x01\x01"[..], &length.to_le_bytes(), &(!length).to_le_bytes()].concat();
+    let packed = [&head, SHIFTED.as_bytes(), b"oops"].concat();
+    // The builder takes text.
+    let stand_in = "~".repeat(packed.len());
+    let content = coded(700, &shifted("Nobody checks."));
+    let mut file = with_packed(&content, font, "/Filter /FlateDecode", &stand_in).bytes();
+    let at = file.windows(packed.len()).position(|window| window == stand_in.as_bytes()).unwrap();
+    file[at..at + packed.len()].copy_from_slice(&packed);
+    check(&file, |name, parsed| {
+        assert_eq!((parsed.text.as_str(), &*parsed.warnings), ("Nobody checks.", &[][..]), "{name}");
+    });
 }
 
 #[test]

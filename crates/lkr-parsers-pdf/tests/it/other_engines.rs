@@ -37,3 +37,18 @@ fn text_without_known_characters_has_a_warning() {
         assert!(is_warned, "{name}: {:?} {}", parsed.warnings, parsed.text);
     });
 }
+
+#[test]
+fn codes_whose_lengths_the_file_declares_are_read() {
+    // The codes are UTF-8: of one byte for a space, and of two for Cyrillic letters.
+    let map = "/CMapName /Own-UTF8-H def /CMapType 1 def begincmap\n2 begincodespacerange <00> <7F> <C280> <DFBF> \
+               endcodespacerange\n2 begincidrange <00> <7F> 0 <D090> <D0BF> 1040 endcidrange\n\
+               3 beginbfrange <00> <7F> <0000> <D090> <D0BF> <0410> <D180> <D18F> <0440> endbfrange endcmap";
+    let font = "<< /Type /Font /Subtype /Type0 /BaseFont /Own /Encoding 7 0 R /ToUnicode 7 0 R /DescendantFonts [ \
+                << /Type /Font /Subtype /CIDFontType2 /BaseFont /Own /DW 600 /CIDSystemInfo << /Registry (Own) \
+                /Ordering (Own) /Supplement 0 >> >> ] >>";
+    let codes: String = "Номер листа".bytes().map(|byte| format!("{byte:02X}")).collect();
+    check(&with_font(&coded(700, &codes), font, map).bytes(), |name, parsed| {
+        assert_eq!(parsed.text, "Номер листа", "{name}: {:?}", parsed.warnings);
+    });
+}
