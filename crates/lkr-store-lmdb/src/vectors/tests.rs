@@ -400,6 +400,35 @@ fn deleted_points_leave_no_rows() {
 }
 
 #[test]
+fn pages_of_vectors_are_full() {
+    // Two collections, so that the rows of one are not the last of their table.
+    let fixture = fixture();
+    let dims = 384;
+    let entries = ["first", "second"].map(|name| {
+        let collection = Collection::new(name).unwrap();
+        let dense = Some(DenseSpec { model: "model".to_owned(), dims });
+        fixture.change(|txn| {
+            let spec = CollectionSpec { collection: collection.clone(), dense };
+            registry::ensure(&fixture.kb, txn, &spec).unwrap();
+            registry::require(&fixture.kb, txn, &collection).unwrap()
+        })
+    });
+    for from in (0..600).step_by(6) {
+        for entry in &entries {
+            let points = (from..from + 6).map(|n| Point { dense: Some(vec![0.1; dims]), ..point(n) });
+            let points = write::encode_points(points.collect()).unwrap();
+            fixture.change(|txn| write::upsert(&fixture.kb, txn, entry, &points).unwrap());
+        }
+    }
+    let txn = fixture.kb.env.read_txn().unwrap();
+    let table = fixture.kb.tables.dense;
+    assert_eq!(table.len(&txn).unwrap(), 1_200);
+    // A page of 4 KiB holds two.
+    let pages = table.stat(&txn).unwrap().leaf_pages;
+    assert!(pages < 1_200 * 11 / 20, "{pages} pages");
+}
+
+#[test]
 fn unchanged_point_keeps_its_internal_id() {
     let fixture = fixture();
     fixture.upsert((0..10).map(point).collect());

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     codec::{damaged, strip_checksum, with_checksum},
-    env::Kb,
+    env::{Kb, Table},
     error::{Failure, FailureKind, InternalResult},
 };
 
@@ -210,6 +210,9 @@ impl<'k> PointChanges<'k> {
             let message = format!("{name} has used up its ids; switch to a new collection");
             return Err(Failure::new(FailureKind::Internal, message));
         }
+        if !self.has_inserted() {
+            self.with_end_rows(|table, key| Ok(table.put(txn, key, &[])?))?;
+        }
         self.after.next += 1;
         self.after.pending_bytes += point.body_row.len() as u64;
         let (tables, key) = (&self.kb.tables, keys::row(self.collection, id));
@@ -279,7 +282,28 @@ impl<'k> PointChanges<'k> {
         Ok(point)
     }
 
+    const fn has_inserted(&self) -> bool {
+        self.after.next != self.before.next
+    }
+
+    /// Writes or deletes the rows that stand behind new points until these are written. LMDB moves the last row of a full page
+    /// to the next page if a row is added behind it, so pages of two vectors would keep one. With a row behind it, the new row
+    /// alone begins the next page. See docs/studies.md#full-pages.
+    fn with_end_rows(
+        &self,
+        mut change: impl FnMut(Table, &[u8]) -> InternalResult<()>,
+    ) -> InternalResult<()> {
+        let key = keys::row(self.collection, u32::MAX);
+        [self.kb.tables.bodies, self.kb.tables.dense].into_iter().try_for_each(|table| change(table, &key))
+    }
+
     fn apply(self, txn: &mut RwTxn) -> InternalResult<()> {
+        if self.has_inserted() {
+            self.with_end_rows(|table, key| {
+                table.delete(txn, key)?;
+                Ok(())
+            })?;
+        }
         self.tags.apply(txn)?;
         self.postings.apply(self.kb, txn, self.collection)?;
         let after = if self.after == self.before {
