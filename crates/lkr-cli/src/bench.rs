@@ -3,6 +3,7 @@
 mod connection;
 mod copies;
 mod dedup;
+mod disk;
 mod idle;
 mod ingest;
 mod layers;
@@ -48,6 +49,8 @@ enum Bench {
     Reembed(reembed::Args),
     /// Compare the lookup of near duplicates with ingestion, in this process.
     Dedup(dedup::Args),
+    /// Measure the disk space of a chunk, and its growth when documents are deleted and added again, in this process.
+    Disk(disk::Args),
     /// Compare listings of a space alone and beside a million documents of another, in this process.
     Listings(listings::Args),
     /// Compare searches in spaces and with filters with those of a base that has nothing else, in this process.
@@ -82,6 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Bench::Layers(args) => runtime()?.block_on(layers::measure(args))?.to_string(),
         Bench::Reembed(args) => runtime()?.block_on(reembed::measure(args))?.to_string(),
         Bench::Dedup(args) => runtime()?.block_on(dedup::measure(args))?.to_string(),
+        Bench::Disk(args) => runtime()?.block_on(disk::measure(args))?.to_string(),
         Bench::Listings(args) => runtime()?.block_on(listings::measure(args))?.to_string(),
         Bench::Spaces(args) => runtime()?.block_on(spaces::measure(args))?.to_string(),
         Bench::Load(args) => return load::run(args),

@@ -1,0 +1,149 @@
+//! The disk space of a knowledge base, and its growth under churn.
+
+use std::{
+    collections::HashMap,
+    fmt, fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::{Context, Result, ensure};
+use lkr::{DocId, Document, Scope, ports::Embedder};
+
+use crate::{
+    bench::{
+        copies::CopyEmbedder, idle::wait_until_background_work_is_done, ingest::ingest_all,
+        material::Material, random::XorShift64,
+    },
+    collection::{Input, collection},
+    local_kb::LocalKnowledgeBase,
+};
+
+/// The arguments of `lkr bench disk`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Create the knowledge base in this folder, which must be empty or missing.
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: PathBuf,
+    #[command(flatten)]
+    material: Material,
+    /// Delete documents by lot and add them again, this many times as many as there are.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    churn: usize,
+}
+
+/// The parts of a data folder.
+const PARTS: [&str; 3] = ["store/kb", "store/graph", "blobs"];
+
+/// The unit of `st_blocks`.
+const BLOCK: u64 = 512;
+
+/// The size of a number of a vector, in bytes.
+const NUMBER: u64 = 4;
+
+/// The space that a knowledge base takes.
+#[derive(Debug)]
+pub(super) struct DiskReport {
+    documents: usize,
+    chunks: u64,
+    /// How many vectors there are, of all layers, and their dimensions.
+    vectors: (u64, u64),
+    /// The allocated bytes of each part, before the churn and after it.
+    before: [u64; PARTS.len()],
+    after: [u64; PARTS.len()],
+    churn: usize,
+}
+
+/// Ingests a collection, and replaces its documents by lot.
+pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
+    let inputs = collection(&args.material.dir)?;
+    let documents = inputs.len();
+    ensure!(documents > 0, "{} contains no documents", args.material.dir.display());
+    // Texts that come back are not embedded again.
+    let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));
+    let dims = embedder.profile().dims as u64;
+    let LocalKnowledgeBase { kb, .. } = &LocalKnowledgeBase::create(&args.data_dir, Some(embedder)).await?;
+    let added = ingest_all(kb, inputs.clone()).await?;
+    let mut inputs: HashMap<String, Input> =
+        inputs.into_iter().map(|input| (input.source.clone(), input)).collect();
+    let with_input = |document: Document| Some((document.doc_id, inputs.remove(&document.source)?));
+    let mut stored: Vec<(DocId, Input)> = added.into_iter().filter_map(with_input).collect();
+    ensure!(stored.len() == documents, "several documents have one source");
+    wait_until_background_work_is_done().await;
+    let before = parts(&args.data_dir)?;
+    let counts = kb.stats(&Scope::All).await?.counts;
+    let mut random = XorShift64::new(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..args.churn * documents {
+        let at = random.next() as usize % documents;
+        let (doc_id, input) = stored.get_mut(at).context("a document")?;
+        kb.delete(*doc_id).await?;
+        let added = ingest_all(kb, vec![input.clone()]).await?;
+        *doc_id = added.first().context("an added document")?.doc_id;
+    }
+    wait_until_background_work_is_done().await;
+    let after = parts(&args.data_dir)?;
+    kb.close().await;
+    let vectors = counts.l1 + counts.l2 + counts.l3 + counts.chunks;
+    Ok(DiskReport {
+        documents,
+        chunks: counts.chunks,
+        vectors: (vectors, dims),
+        before,
+        after,
+        churn: args.churn,
+    })
+}
+
+/// The allocated bytes of each part.
+fn parts(data_dir: &Path) -> Result<[u64; PARTS.len()]> {
+    let mut sizes = [0; PARTS.len()];
+    for (size, part) in sizes.iter_mut().zip(PARTS) {
+        let part = data_dir.join(part);
+        *size = allocated(&part).with_context(|| format!("read {}", part.display()))?;
+    }
+    Ok(sizes)
+}
+
+/// The bytes that the files of a folder take; 0 if there is none.
+fn allocated(folder: &Path) -> io::Result<u64> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let mut bytes = 0;
+    for entry in entries {
+        let entry = entry?;
+        bytes += match entry.file_type()?.is_dir() {
+            true => allocated(&entry.path())?,
+            false => entry.metadata()?.blocks() * BLOCK,
+        };
+    }
+    Ok(bytes)
+}
+
+impl fmt::Display for DiskReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { documents, chunks, vectors: (vectors, dims), before, after, churn } = self;
+        let mb = |bytes: u64| bytes as f64 / 1e6;
+        let kb_a_chunk = |bytes: u64| bytes as f64 / 1e3 / (*chunks).max(1) as f64;
+        let raw = vectors * dims * NUMBER;
+        writeln!(f, "base     {documents} documents, {chunks} chunks")?;
+        writeln!(f, "vectors  {vectors} of {dims} numbers: {:.1} MB", mb(raw))?;
+        for (when, sizes) in [("before", before), ("after ", after)] {
+            let [store, graphs, texts] = *sizes;
+            let all = store + graphs + texts;
+            writeln!(
+                f,
+                "{when}   store {:.1} MB, graphs {:.1} MB, texts {:.1} MB: {:.2} kB a chunk, {:.2} times the vectors",
+                mb(store),
+                mb(graphs),
+                mb(texts),
+                kb_a_chunk(all),
+                all as f64 / raw.max(1) as f64
+            )?;
+        }
+        let ratio = |sizes: &[u64; PARTS.len()]| sizes.iter().sum::<u64>().max(1) as f64;
+        writeln!(f, "churn    {churn} times the base: {:.2} times as large", ratio(after) / ratio(before))
+    }
+}
