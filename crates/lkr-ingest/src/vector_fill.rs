@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use lkr_catalog::{Stored, chunk_of, l1_id, l1_of};
-use lkr_domain::{DocId, Document, IndexedTitle, Layer, PointId};
+use lkr_catalog::{L1Content, Stored, chunk_of, l1_id, l1_of};
+use lkr_domain::{DocId, Document, IndexedTitle, Layer, PointId, stem_and_suffix};
 use lkr_models::Embedder;
 use lkr_vectors::{Collection, Condition, Filter, Include, Point};
 
@@ -102,12 +102,17 @@ impl VectorFiller<'_> {
         Ok((means, embedded))
     }
 
-    /// The title that the chunks were indexed with, or the record's if it was changed since.
+    /// The title that the chunks were indexed with, or the record's if one was given since. A file that was renamed has
+    /// another name and still no title of its own.
     async fn indexed_title(&self, document: &Document) -> Result<IndexedTitle> {
         let l1 = self.source_points(document, Layer::L1, 0..1).await?.into_iter().next();
         let content = l1.and_then(|point| l1_of(point.payload).ok());
-        let unchanged = content.filter(|content| content.title == document.title);
-        Ok(unchanged.map_or_else(|| document.title.as_str().into(), |content| content.indexed_title))
+        let is_renamed = |content: &L1Content| {
+            content.indexed_title.text != content.title
+                && stem_and_suffix(&document.source).0 == document.title
+        };
+        let kept = content.filter(|content| content.title == document.title || is_renamed(content));
+        Ok(kept.map_or_else(|| document.title.as_str().into(), |content| content.indexed_title))
     }
 
     /// The chunks of a batch with their vectors, if all of them have one in the collection.

@@ -133,15 +133,20 @@ async fn embedding_again_keeps_the_title_that_a_file_was_indexed_with() {
 }
 
 #[tokio::test]
-async fn embedding_again_uses_a_title_that_was_given_since() {
-    let stores = TestStores::default();
-    let kb = stores.open(None).await;
-    let doc_id = add(&kb, tides()).await.doc_id;
-    let change = DocumentChange { title: Some("Sea levels".to_owned()), ..DocumentChange::default() };
-    kb.change(doc_id, change).await.unwrap();
-    kb.close().await;
-    let (_kb, _, passages) = embed_all(&stores).await;
-    assert_eq!(passages[1], "Sea levels\nTides > Spring\nThe moon and the sun pull together.");
+async fn embedding_again_uses_a_title_that_was_given_since_and_no_other_name() {
+    for (title, expected) in [
+        ("Sea levels", "Sea levels\nTides > Spring\nThe moon and the sun pull together."),
+        ("moved", PASSAGES[1]),
+    ] {
+        let stores = TestStores::default();
+        let kb = stores.open(None).await;
+        let doc_id = add(&kb, tides()).await.doc_id;
+        let (title, source) = (Some(title.to_owned()), Some("folder:sea/moved.md".to_owned()));
+        kb.change(doc_id, DocumentChange { title, source, ..DocumentChange::default() }).await.unwrap();
+        kb.close().await;
+        let (_kb, _, passages) = embed_all(&stores).await;
+        assert_eq!(passages[1], expected);
+    }
 }
 
 #[tokio::test]
