@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-use crate::{Error, ErrorKind, PointSource, Result, l1_of, tags::BY_HAND};
+use crate::{Error, ErrorKind, L1Content, PointSource, Result, l1_of, tags::BY_HAND};
 
 /// The key in an L1 payload under which the record is kept. Payloads of earlier versions lack it.
 const KEPT: &str = "record";
@@ -81,7 +81,7 @@ pub fn kept_record(payload: &Value) -> Option<KeptRecord> {
 pub fn restore_document(l1: &Point, content: RestoredContent) -> Result<Document> {
     let RestoredContent { counts, char_count, content_sha256, fingerprint } = content;
     let kept = kept_record(&l1.payload);
-    let (title, summary) = l1_of(l1.payload.clone())?;
+    let L1Content { title, summary, .. } = l1_of(l1.payload.clone())?;
     let exact = |field, kept: Option<OffsetDateTime>| exact_time(&l1.tags, &field, kept);
     let base = Document {
         doc_id: l1.origin.doc_id,

@@ -69,7 +69,7 @@ pub use originals::{Originals, StoredOriginal};
 pub use outbox::Outbox;
 pub use partial_result::PartialResult;
 pub use points::{
-    NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_in, points_of,
+    L1Content, NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_in, points_of,
 };
 pub use referenced::ReferencedRevision;
 pub use remove::Deleted;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lkr_domain::{Chunk, DocId, Document, Layer, Layered, Node, PointId, Root, SparseVector};
+use lkr_domain::{Chunk, DocId, Document, IndexedTitle, Layer, Layered, Node, PointId, Root, SparseVector};
 use lkr_vectors::{Collection, Include, Point, PointOrigin, Tags, VectorStore};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,6 +47,20 @@ impl PointSource {
 struct L1Payload {
     title: String,
     summary: String,
+    /// Absent if it is `title`, as in points of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    indexed_title: Option<IndexedTitle>,
+}
+
+/// The content of an L1 point.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct L1Content {
+    /// The title of the document when it was ingested; the record may have another one since.
+    pub title: String,
+    /// The summary.
+    pub summary: String,
+    /// The title with which the nodes and chunks were indexed.
+    pub indexed_title: IndexedTitle,
 }
 
 /// The points of a document, from L1 down, each layer in order.
@@ -72,8 +86,9 @@ pub fn points_in(
     let section_of = |l3: u32| layered.l3.get(l3 as usize).and_then(|node| node.parent);
     match layer {
         Layer::L1 if ordinals.contains(&0) => {
-            let Root { title, summary, .. } = layered.root.clone();
-            vec![factory.point(layer, 0, (None, None), json(&L1Payload { title, summary }))]
+            let Root { title, summary, indexed_title, .. } = layered.root.clone();
+            let indexed_title = Some(indexed_title).filter(|indexed| *indexed != title.as_str().into());
+            vec![factory.point(layer, 0, (None, None), json(&L1Payload { title, summary, indexed_title }))]
         }
         Layer::L1 => Vec::new(),
         Layer::L2 => {
@@ -98,10 +113,11 @@ fn slice<T>(items: &[T], ordinals: Range<u32>) -> &[T] {
     items.get(ordinals.start as usize..end).unwrap_or_default()
 }
 
-/// The title and summary in an L1 payload.
-pub fn l1_of(payload: Value) -> Result<(String, String)> {
-    let payload: L1Payload = from_json(payload)?;
-    Ok((payload.title, payload.summary))
+/// The content of an L1 payload.
+pub fn l1_of(payload: Value) -> Result<L1Content> {
+    let L1Payload { title, summary, indexed_title } = from_json(payload)?;
+    let indexed_title = indexed_title.unwrap_or_else(|| title.as_str().into());
+    Ok(L1Content { title, summary, indexed_title })
 }
 
 /// The node in an L2 or L3 payload.
@@ -204,4 +220,35 @@ fn json<T: Serialize>(value: &T) -> Value {
 
 fn from_json<T: for<'de> Deserialize<'de>>(payload: Value) -> Result<T> {
     serde_json::from_value(payload).map_err(|e| Error::corrupt("read payload", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn l1_payload_has_the_indexed_title_only_if_it_is_another() {
+        let payload = |indexed: IndexedTitle| {
+            let root = Root {
+                title: "scan-0417".to_owned(),
+                indexed_title: indexed,
+                summary: "It rises.".to_owned(),
+                keywords: Vec::new(),
+                language: String::new(),
+                char_count: 9,
+            };
+            let layered = Layered { root, l2: Vec::new(), l3: Vec::new(), chunks: Vec::new() };
+            points_in(DocId::from_bytes([1; 16]), 1, &layered, Layer::L1, 0..1).remove(0).payload
+        };
+        let plain = json!({ "title": "scan-0417", "summary": "It rises." });
+        assert_eq!(payload("scan-0417".into()), plain);
+        assert_eq!(l1_of(plain).unwrap().indexed_title, "scan-0417".into());
+        for begins_paths in [true, false] {
+            let own = IndexedTitle { text: "Tides".to_owned(), begins_paths };
+            let content = l1_of(payload(own.clone())).unwrap();
+            assert_eq!((content.title.as_str(), content.indexed_title), ("scan-0417", own));
+        }
+    }
 }

@@ -24,4 +24,4 @@ pub use id::{AuditId, DocId, EventId, GroupId, KeyId, ParseIdError, PointId, Tas
 pub use layer::Layer;
 pub use space::{InvalidSpaceName, KeyScope, Scope, SpaceName, is_space_name};
 pub use sparse::SparseVector;
-pub use structure::{Block, BlockKind, CharSpan, Chunk, Layered, Node, PageSpan, Parsed, Root};
+pub use structure::{Block, BlockKind, CharSpan, Chunk, IndexedTitle, Layered, Node, PageSpan, Parsed, Root};

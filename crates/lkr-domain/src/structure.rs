@@ -144,11 +144,30 @@ pub struct Chunk {
     pub table_header: String,
 }
 
+/// The title with which the nodes and chunks of a document are indexed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexedTitle {
+    /// The title.
+    pub text: String,
+    /// Whether it is also the first heading of every path, which is then not indexed a second time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub begins_paths: bool,
+}
+
+impl From<&str> for IndexedTitle {
+    /// A title that no path repeats.
+    fn from(title: &str) -> Self {
+        Self { text: title.to_owned(), begins_paths: false }
+    }
+}
+
 /// The L1 record of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Root {
     /// The given title, or the first heading, or the first line. At most 120 characters.
     pub title: String,
+    /// The title with which the nodes and chunks are indexed: another one if `title` is only the name of a file.
+    pub indexed_title: IndexedTitle,
     /// An extractive summary.
     pub summary: String,
     /// The most characteristic words of the document, strongest first.

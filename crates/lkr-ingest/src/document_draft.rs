@@ -3,8 +3,8 @@
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use lkr_catalog::{Task, keep_record, tags_of};
-use lkr_domain::{Counts, DocId, Document, Fingerprint, Layer, Layered, Parsed, hex};
+use lkr_catalog::{Task, TaskInput, keep_record, tags_of};
+use lkr_domain::{Counts, DocId, Document, Fingerprint, Layer, Layered, Parsed, hex, stem_and_suffix};
 use lkr_layers::{LayerOptions, layer};
 use lkr_models::{SparseEncoder, average_terms};
 use lkr_parsers::{Parser, Source, decode_blocks};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Error, ErrorKind, Result,
     char_index::CharIndex,
-    draft_body::{DraftBody, DraftPoint},
+    draft_body::{DraftBody, DraftPoint, unindexed_title},
     fingerprint::fingerprint,
     section::{Section, SectionSummary},
     text_budget::TextPermit,
@@ -77,13 +77,16 @@ pub(crate) async fn draft_document(
     let _cancel_on_drop = cancelled.clone().drop_guard();
     let (doc_id, task) = (task.doc_id()?, task.clone());
     tokio::task::spawn_blocking(move || {
-        let layered = layer(&parsed, &task.input.title, &LayerOptions::default());
+        let title_is_file_name = is_named_by_file(&task.input);
+        let options = LayerOptions { title_is_file_name, ..LayerOptions::default() };
+        let layered = layer(&parsed, &task.input.title, &options);
         let document = new_document(doc_id, &task, &parsed.text, &layered, fingerprint, now);
         if cancelled.is_cancelled() {
             return Err(Error::new(ErrorKind::Superseded, "layer", "the task was cancelled"));
         }
         let language = Language::from_code(&layered.root.language);
-        let full_text = [document.title.as_str(), &parsed.body()].join("\n");
+        let name = unindexed_title(&layered.root).unwrap_or_default();
+        let full_text = [name, &layered.root.indexed_title.text, &parsed.body()].join("\n");
         let root = sparse.passage(&full_text, language, average_terms(Layer::L1));
         let Parsed { text, warnings, .. } = parsed;
         let warnings = task.input.warnings.into_iter().chain(warnings).collect();
@@ -93,6 +96,12 @@ pub(crate) async fn draft_document(
         Ok((DocumentDraft { document, tags, body: Arc::new(body), _permit: permit }, warnings))
     })
     .await?
+}
+
+/// Whether the title says no more than the name of the uploaded file.
+fn is_named_by_file(input: &TaskInput) -> bool {
+    let name = input.original.as_ref().map(|original| stem_and_suffix(&original.file_name).0.trim());
+    name.is_some_and(|name| name == input.title.trim())
 }
 
 fn new_document(
@@ -218,5 +227,33 @@ impl DocumentDraft {
     pub(crate) fn finish_root(&self, mut point: DraftPoint, dense: Option<Vec<f32>>) -> Point {
         keep_record(&mut point.source, &self.document);
         point.finish(&self.tags, dense)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lkr_domain::Original;
+
+    use super::*;
+
+    #[test]
+    fn title_of_a_file_is_its_name_if_it_says_no_more() {
+        let original = |file_name: &str| Original {
+            path: String::new(),
+            file_name: file_name.to_owned(),
+            size_bytes: 1,
+            sha256: None,
+        };
+        for (title, file_name, expected) in [
+            ("tides", Some("tides.md"), true),
+            (" tides ", Some("C:\\sea\\tides.md"), true),
+            ("Tides", Some("tides.md"), false),
+            ("tides.md", Some("tides.md"), false),
+            ("tides", None, false),
+        ] {
+            let original = file_name.map(original);
+            let input = TaskInput { title: title.to_owned(), original, ..TaskInput::default() };
+            assert_eq!(is_named_by_file(&input), expected, "{title:?} of {file_name:?}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use lkr_catalog::{PointSource, points_in};
-use lkr_domain::{DocId, Layer, Layered, Node, SparseVector};
+use lkr_domain::{DocId, Layer, Layered, Node, Root, SparseVector};
 use lkr_layers::indexed_text;
 use lkr_models::{SparseEncoder, average_terms};
 use lkr_text::{Language, estimate_tokens};
@@ -47,6 +47,11 @@ pub(crate) struct DraftBody {
     pub(crate) root: SparseVector,
     pub(crate) language: Option<Language>,
     pub(crate) sparse: SparseEncoder,
+}
+
+/// The title of a document whose nodes and chunks are indexed with another one.
+pub(crate) fn unindexed_title(root: &Root) -> Option<&str> {
+    Some(root.title.as_str()).filter(|title| *title != root.indexed_title.text)
 }
 
 impl DraftBody {
@@ -102,12 +107,14 @@ impl DraftBody {
         sources.into_iter().map(|source| self.point(source)).collect()
     }
 
-    /// The sparse vector of a point covers its own text, preceded by title and headings.
+    /// The sparse vector of a point covers its own text, preceded by title and headings. That of the first chunk also
+    /// covers a title that is indexed nowhere else: the name of a file finds it.
     fn point(&self, source: PointSource) -> DraftPoint {
         let Layered { root, l2, l3, chunks } = &self.layered;
         let ordinal = source.origin.ordinal as usize;
         let node_text = |node: Option<&Node>| {
-            node.map(|node| indexed_text(&root.title, &node.path, self.slice(node))).unwrap_or_default()
+            node.map(|node| indexed_text(&root.indexed_title, &node.path, self.slice(node)))
+                .unwrap_or_default()
         };
         let encode = |text: &str| self.sparse.passage(text, self.language, average_terms(source.layer));
         let (sparse, passage) = match source.layer {
@@ -116,8 +123,12 @@ impl DraftBody {
             Layer::L3 => (encode(&node_text(l3.get(ordinal))), String::new()),
             Layer::Chunks => {
                 let chunk = chunks.get(ordinal);
-                let passage = chunk.map(|chunk| passage(&root.title, chunk)).unwrap_or_default();
-                (encode(&passage), passage)
+                let passage = chunk.map(|chunk| passage(&root.indexed_title, chunk)).unwrap_or_default();
+                let sparse = match unindexed_title(root).filter(|_| ordinal == 0) {
+                    Some(title) => encode(&[&passage, title].join("\n")),
+                    None => encode(&passage),
+                };
+                (sparse, passage)
             }
         };
         DraftPoint { source, passage, sparse }

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, ops::Range};
 
 use lkr_catalog::l1_id;
-use lkr_domain::{Chunk, PointId};
+use lkr_domain::{Chunk, IndexedTitle, PointId};
 use lkr_layers::indexed_chunk;
 use lkr_models::{EmbedKind, Embedder};
 use lkr_vectors::PointOrigin;
@@ -12,7 +12,7 @@ use tracing::{Instrument, debug_span};
 use crate::{Error, ErrorKind, Result};
 
 /// The text to embed of a chunk: title, headings and the header of its table, then its own text. See docs/studies.md#indexed-text.
-pub(crate) fn passage(title: &str, chunk: &Chunk) -> String {
+pub(crate) fn passage(title: &IndexedTitle, chunk: &Chunk) -> String {
     indexed_chunk(title, chunk)
 }
 

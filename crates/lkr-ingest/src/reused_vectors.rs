@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lkr_catalog::{chunk_of, l1_id, l1_of};
+use lkr_catalog::{L1Content, chunk_of, l1_id, l1_of};
 use lkr_domain::{Document, Layer, PointId};
 use lkr_vectors::{Collection, ErrorKind, Include, VectorStore};
 use sha2::{Digest, Sha256};
@@ -29,14 +29,14 @@ impl ReusedVectors {
         document: &Document,
     ) -> Result<Self> {
         let mut points = HashMap::new();
-        // The passages were embedded with the title in the L1 point; the record may have another one since.
+        // The passages were embedded with what the L1 point says; the record may have another title since.
         let l1 = [l1_id(document.doc_id, document.revision)];
         let root = match vectors.get(&Layer::L1.into(), &l1, Include::Payload).await {
             Err(error) if is_damage(&error) => return Ok(Self::default()),
             root => root?,
         };
         let Some(root) = root.into_iter().flatten().next() else { return Ok(Self::default()) };
-        let Ok((title, _)) = l1_of(root.payload) else { return Ok(Self::default()) };
+        let Ok(L1Content { indexed_title, .. }) = l1_of(root.payload) else { return Ok(Self::default()) };
         let count = u32::try_from(document.counts.chunks).unwrap_or(u32::MAX);
         for range in batches(count, batch) {
             let id = |n| PointId::derive(document.doc_id, document.revision, Layer::Chunks, n);
@@ -48,7 +48,7 @@ impl ReusedVectors {
             };
             for point in stored.into_iter().flatten() {
                 if let Ok(chunk) = chunk_of(point.payload) {
-                    points.insert(digest(&passage(&title, &chunk)), point.id);
+                    points.insert(digest(&passage(&indexed_title, &chunk)), point.id);
                 }
             }
         }

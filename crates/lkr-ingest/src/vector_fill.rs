@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use lkr_catalog::{Stored, chunk_of, l1_id};
-use lkr_domain::{DocId, Document, Layer, PointId};
+use lkr_catalog::{L1Content, Stored, chunk_of, l1_id, l1_of};
+use lkr_domain::{DocId, Document, IndexedTitle, Layer, PointId, stem_and_suffix};
 use lkr_models::Embedder;
 use lkr_vectors::{Collection, Condition, Filter, Include, Point};
 
@@ -76,6 +76,7 @@ impl VectorFiller<'_> {
     async fn embed_chunks(&self, embedder: &dyn Embedder, document: &Document) -> Result<(NodeMeans, u64)> {
         let total = count(document, Layer::Chunks);
         let (mut means, mut embedded) = (NodeMeans::default(), 0);
+        let title = self.indexed_title(document).await?;
         for range in batches(total, self.batch) {
             // Only a document of several batches can have an earlier one.
             if total as usize > self.batch
@@ -87,7 +88,7 @@ impl VectorFiller<'_> {
             let stored = self.source_points(document, Layer::Chunks, range).await?;
             let texts = stored
                 .iter()
-                .map(|point| Ok(passage(&document.title, &chunk_of(point.payload.clone())?)))
+                .map(|point| Ok(passage(&title, &chunk_of(point.payload.clone())?)))
                 .collect::<Result<Vec<_>>>()?;
             let (vectors, new) = embed(embedder, texts.iter().map(String::as_str)).await?;
             embedded += new;
@@ -99,6 +100,19 @@ impl VectorFiller<'_> {
             self.ports.vectors.upsert(&self.target.chunks, filled.collect()).await?;
         }
         Ok((means, embedded))
+    }
+
+    /// The title that the chunks were indexed with, or the record's if one was given since. A file that was renamed has
+    /// another name and still no title of its own.
+    async fn indexed_title(&self, document: &Document) -> Result<IndexedTitle> {
+        let l1 = self.source_points(document, Layer::L1, 0..1).await?.into_iter().next();
+        let content = l1.and_then(|point| l1_of(point.payload).ok());
+        let is_renamed = |content: &L1Content| {
+            content.indexed_title.text != content.title
+                && stem_and_suffix(&document.source).0 == document.title
+        };
+        let kept = content.filter(|content| content.title == document.title || is_renamed(content));
+        Ok(kept.map_or_else(|| document.title.as_str().into(), |content| content.indexed_title))
     }
 
     /// The chunks of a batch with their vectors, if all of them have one in the collection.

@@ -27,7 +27,7 @@ pub fn word_coverage(parsed: &Parsed, layered: &Layered) -> WordCoverage {
     let analyzer = Analyzer::new(Language::from_code(&layered.root.language));
     let mut terms = HashSet::new();
     for chunk in &layered.chunks {
-        let indexed = indexed_chunk(&layered.root.title, chunk);
+        let indexed = indexed_chunk(&layered.root.indexed_title, chunk);
         analyzer.for_each(&indexed, |term, _| {
             terms.insert(term);
         });
@@ -87,6 +87,7 @@ mod tests {
         let path = path.iter().map(|&heading| heading.to_owned()).collect();
         let root = Root {
             title: title.to_owned(),
+            indexed_title: title.into(),
             summary: String::new(),
             keywords: Vec::new(),
             language: "en".to_owned(),

@@ -27,11 +27,14 @@ pub struct LayerOptions {
     /// target. In languages other than English that separate words by spaces, the target is seven tenths of it. See
     /// docs/studies.md#chunk-size.
     pub chunk_tokens: u32,
+    /// Whether the title is only the name of a file: false by default. Nodes and chunks are then indexed with the title
+    /// that the text gives itself, as they are without a title. See docs/studies.md#indexed-text.
+    pub title_is_file_name: bool,
 }
 
 impl Default for LayerOptions {
     fn default() -> Self {
-        Self { chunk_tokens: 200 }
+        Self { chunk_tokens: 200, title_is_file_name: false }
     }
 }
 
@@ -53,7 +56,7 @@ pub fn layer(parsed: &Parsed, title: &str, options: &LayerOptions) -> Layered {
         pages: pages(parsed),
         summaries: Summaries { text, outline: &outline, terms: &terms },
     };
-    let root = writer.root(title, language);
+    let root = writer.root(title, options.title_is_file_name, language);
     let mut layered = Layered { root, l2: Vec::new(), l3: Vec::new(), chunks: Vec::new() };
     for section in sections(&outline, &terms) {
         writer.section(&section, budget, &mut layered);
@@ -83,13 +86,15 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn root(&self, title: &str, language: Option<Language>) -> Root {
+    fn root(&self, title: &str, is_file_name: bool, language: Option<Language>) -> Root {
         let title = document_title(title, self.text, self.outline);
+        let own = self.outline.own_title().filter(|_| is_file_name);
         Root {
             summary: self.summaries.of(&(0..self.outline.units.len()), ROOT_SUMMARY),
             keywords: keywords(self.text, &title, self.outline, language),
             language: language.map_or("", Language::code).to_owned(),
             char_count: self.offsets.char_at(self.text.len()),
+            indexed_title: own.unwrap_or_else(|| title.as_str().into()),
             title,
         }
     }

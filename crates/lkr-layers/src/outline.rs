@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use lkr_domain::Parsed;
+use lkr_domain::{IndexedTitle, Parsed};
 
 use crate::{
     front_matter::value,
+    indexed::is_indexed_whole,
     piece::{Body, Piece, PieceKind, pieces, trim},
     table::TableHeaders,
     title::is_title,
@@ -34,9 +35,11 @@ pub(crate) struct Outline<'a> {
     pub(crate) top: Option<usize>,
     /// Whether the top heading begins every path, because the document's title is another.
     pub(crate) top_is_in_paths: bool,
-    /// The title in the front matter, which begins every path: of a text without a top heading whose given title is
-    /// another, such as the name of its file.
+    /// The title in the front matter.
     front_matter_title: Option<&'a str>,
+    /// Whether the title in the front matter begins every path: that of a text without a top heading whose given title is
+    /// another, such as the name of its file.
+    front_matter_is_in_paths: bool,
     /// The units in order.
     pub(crate) units: Vec<Unit>,
     pub(crate) table_headers: TableHeaders,
@@ -46,14 +49,15 @@ impl<'a> Outline<'a> {
     /// Splits `parsed` into units of at most `max` hundredths of a token. `title` is the title that the client gave.
     pub(crate) fn new(parsed: &'a Parsed, title: &str, max: u32) -> Self {
         let pieces = pieces(parsed);
-        let top = top_heading(&pieces);
+        let (top, named) = (top_heading(&pieces), front_matter_title(parsed, &pieces));
         // Only headings without a title come before the top heading, so that its index is 0.
         let mut outline = Self {
             headings: Vec::new(),
             top: top.map(|_| 0),
             top_is_in_paths: top.is_some_and(|heading| !is_title(title, heading)),
-            front_matter_title: front_matter_title(parsed, &pieces)
-                .filter(|named| top.is_none() && !title.trim().is_empty() && !is_title(title, named)),
+            front_matter_title: named,
+            front_matter_is_in_paths: named
+                .is_some_and(|named| top.is_none() && !title.trim().is_empty() && !is_title(title, named)),
             units: Vec::new(),
             table_headers: TableHeaders::default(),
         };
@@ -105,9 +109,24 @@ impl<'a> Outline<'a> {
             self.headings.get(heading.parent?)
         });
         let mut path: Vec<String> = lead.map(|heading| heading.title.to_owned()).collect();
-        path.extend(self.front_matter_title.map(str::to_owned));
+        let named = self.front_matter_title.filter(|_| self.front_matter_is_in_paths);
+        path.extend(named.map(str::to_owned));
         path.reverse();
         path
+    }
+
+    /// The title that the text gives itself: that in its front matter, otherwise its first heading.
+    pub(crate) fn own_title(&self) -> Option<IndexedTitle> {
+        let first = self.headings.first().map(|heading| heading.title);
+        let top = first.filter(|_| self.top.is_some());
+        let (text, is_path_root) = match (self.front_matter_title, top) {
+            (Some(named), None) => (named, self.front_matter_is_in_paths),
+            (Some(named), Some(top)) if self.top_is_in_paths && !is_title(named, top) => (named, false),
+            // A top heading that is in no path is found by the title alone.
+            (_, Some(top)) => (top, self.top_is_in_paths),
+            (None, None) => (first?, false),
+        };
+        Some(IndexedTitle { text: text.to_owned(), begins_paths: is_path_root && is_indexed_whole(text) })
     }
 
     /// The headings except the top heading, with their indexes.

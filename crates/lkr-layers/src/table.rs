@@ -82,7 +82,7 @@ mod tests {
             let range = start..parsed.text.len();
             parsed.blocks.push(Block { kind: kind.clone(), range, page: Some(1), furniture: false });
         }
-        let layered = layer(&parsed, "Report", &LayerOptions { chunk_tokens: 64 });
+        let layered = layer(&parsed, "Report", &LayerOptions { chunk_tokens: 64, ..LayerOptions::default() });
         for chunk in &layered.chunks {
             let cut: String =
                 parsed.text.chars().skip(chunk.span.start as usize).take(chunk.span.len() as usize).collect();

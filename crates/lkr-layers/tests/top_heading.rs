@@ -3,7 +3,7 @@
 #[path = "support/common.rs"]
 mod common;
 
-use common::{titled, tree};
+use common::{file_named, titled, tree};
 
 #[track_caller]
 fn check_titled(text: &str, title: &str, expected: &[&str]) {
@@ -117,4 +117,51 @@ fn front_matter_title_that_is_not_the_title_begins_every_path() {
     assert!(paths("---\ntags: []\n---\n\n## B\nb\n\n## C\nc", "_index")[0].is_empty());
     let without_front_matter = paths("lead\n\n---\ntitle: X\n---\n\n## B\nb\n\n## C\nc", "_index");
     assert!(without_front_matter.iter().flatten().all(|heading| heading != "X"), "{without_front_matter:?}");
+}
+
+#[test]
+fn file_is_indexed_with_the_title_of_its_text_in_place_of_its_name() {
+    let indexed = |text: &str, name: &str| {
+        let indexed = file_named(text, name).root.indexed_title;
+        (indexed.text, indexed.begins_paths)
+    };
+    let long = format!("{}zebra", "word ".repeat(60));
+    for (text, name, expected, begins_paths) in [
+        ("# Zebra\n\n## B\nb", "x", "Zebra", true),
+        ("# Zebra\n\n## B\nb", "zebra", "Zebra", false),
+        ("---\ntitle: T\n---\n\n## B\nb\n\n## C\nc", "x", "T", true),
+        ("---\ntitle: T\n---\n\n## B\nb\n\n## C\nc", "t", "T", false),
+        // The title in the front matter is the document's; the heading is in the paths.
+        ("---\ntitle: T\n---\n\n# Zebra\n\n## B\nb", "x", "T", false),
+        ("---\ntitle: zebra\n---\n\n# Zebra\n\n## B\nb", "x", "Zebra", true),
+        // Here no path has the heading, so that its words are in the title alone.
+        ("---\ntitle: T\n---\n\n# Zebra\n\n## B\nb", "zebra", "Zebra", false),
+        ("## B\nb\n\n## C\nc", "x", "B", false),
+        ("lead\n\n## B\nb", "x", "B", false),
+        ("no heading", "x", "x", false),
+        ("---\ntags: []\n---\n\nno heading", "x", "x", false),
+        // It is cut where it is indexed, and whole in the paths.
+        (&format!("---\ntitle: {long}\n---\n\n## B\nb\n\n## C\nc"), "x", &long, false),
+    ] {
+        assert_eq!(indexed(text, name), (expected.to_owned(), begins_paths), "{text:?} in {name}");
+        assert_eq!(file_named(text, name).root.title, name);
+        let given = titled(text, name).root;
+        assert_eq!((given.indexed_title.text, given.indexed_title.begins_paths), (given.title, false));
+    }
+}
+
+#[test]
+fn file_is_indexed_like_the_same_text_with_the_title_of_its_text() {
+    let indexed = |layered: &lkr_domain::Layered| -> Vec<String> {
+        let title = &layered.root.indexed_title;
+        layered.chunks.iter().map(|chunk| lkr_layers::indexed_chunk(title, chunk)).collect()
+    };
+    for (text, title) in [
+        ("# Zebra\n\nlead\n\n## B\nb\n### C\nc\n\n## Zebra\nd", "Zebra"),
+        ("---\ntitle: T\n---\n\nlead\n\n## B\nb\n\n## C\nc", "T"),
+        ("---\ntitle: T\n---\n\n# Zebra\n\n## B\nb", "T"),
+        ("## B\nb\n\n## C\nc", "B"),
+    ] {
+        assert_eq!(indexed(&file_named(text, "x")), indexed(&titled(text, title)), "{text:?}");
+    }
 }

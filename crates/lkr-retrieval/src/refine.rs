@@ -161,9 +161,9 @@ fn mark_exact(candidates: &mut [Candidate], examined: &HashMap<PointId, Examined
     quoted
 }
 
-/// The text of a candidate for the reranker: title, headings and text, as indexed.
+/// The text of a candidate for the reranker: title, headings and text.
 fn passage(candidate: &Candidate, examined: &Examined, documents: &Documents) -> String {
     let title = documents.get(&candidate.origin.doc_id).map_or("", |document| document.title.as_str());
     let chunk = examined.chunks.get(&candidate.id);
-    chunk.map(|chunk| indexed_chunk(title, chunk)).unwrap_or_default()
+    chunk.map(|chunk| indexed_chunk(&title.into(), chunk)).unwrap_or_default()
 }

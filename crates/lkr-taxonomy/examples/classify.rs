@@ -93,7 +93,7 @@ fn documents(path: &Path) -> Result<Vec<Entry>> {
 async fn vector(embedder: &dyn Embedder, entry: &Entry) -> Result<Option<Vec<f32>>> {
     let parsed = Markdown.parse(&Source::from(entry.text.as_str()))?;
     let layered = layer(&parsed, &entry.title, &LayerOptions::default());
-    let title = &layered.root.title;
+    let title = &layered.root.indexed_title;
     let chunks = layered.chunks.iter().map(|chunk| indexed_chunk(title, chunk));
     let texts: Vec<String> = chunks.collect();
     let vectors = embedder.embed(EmbedKind::Passage, &texts).await?;

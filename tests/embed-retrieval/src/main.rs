@@ -94,7 +94,7 @@ async fn index(
     let sparse = SparseEncoder::default();
     for source in points_of(&document, &layered) {
         // Each of these texts is short enough to be one section, one passage and one chunk.
-        let indexed = indexed_text(&document.title, &[], text);
+        let indexed = indexed_text(&layered.root.indexed_title, &[], text);
         let words = sparse.passage(&indexed, None, average_terms(source.layer));
         let point = source.point(&tags_of(&document), words, None);
         vectors.upsert(&source.layer.into(), vec![point]).await?;

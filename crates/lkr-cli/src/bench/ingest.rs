@@ -118,7 +118,8 @@ async fn passages(kb: &KnowledgeBase, documents: Vec<Document>) -> Result<Vec<St
             let Some(page) = kb.chunks(document.doc_id, start, PAGE).await? else {
                 bail!("a document was deleted during the benchmark")
             };
-            let indexed = |chunk: &lkr::Chunk| lkr_layers::indexed_chunk(&document.title, chunk);
+            let indexed =
+                |chunk: &lkr::Chunk| lkr_layers::indexed_chunk(&document.title.as_str().into(), chunk);
             passages.extend(page.items.iter().map(|item| indexed(&item.value)));
             from = page.next;
         }

@@ -24,7 +24,8 @@ impl WordCheck {
     /// search would find, if there are some.
     pub(super) fn add(&mut self, file: &ParsedFile) -> Option<String> {
         let (title, _) = stem_and_suffix(&file.file_name);
-        let layered = layer(&file.parsed, title, &LayerOptions::default());
+        let options = LayerOptions { title_is_file_name: true, ..LayerOptions::default() };
+        let layered = layer(&file.parsed, title, &options);
         self.count(&word_coverage(&file.parsed, &layered))
     }
 

@@ -18,9 +18,19 @@ pub(crate) fn titled(text: &str, title: &str) -> Layered {
     checked(&Markdown.parse(&text.into()).unwrap(), title)
 }
 
+/// The layers of a Markdown file whose name is its title, checked.
+pub(crate) fn file_named(text: &str, name: &str) -> Layered {
+    let options = LayerOptions { title_is_file_name: true, ..LayerOptions::default() };
+    checked_with(&Markdown.parse(&text.into()).unwrap(), name, &options)
+}
+
 /// The layers of `parsed`, checked against everything that has to hold.
 pub(crate) fn checked(parsed: &Parsed, title: &str) -> Layered {
-    let layered = layer(parsed, title, &LayerOptions::default());
+    checked_with(parsed, title, &LayerOptions::default())
+}
+
+fn checked_with(parsed: &Parsed, title: &str, options: &LayerOptions) -> Layered {
+    let layered = layer(parsed, title, options);
     let chars: Vec<char> = parsed.text.chars().collect();
     assert_eq!(layered.root.char_count as usize, chars.len());
     assert!(layered.root.keywords.len() <= 10);

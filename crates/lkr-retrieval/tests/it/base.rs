@@ -142,7 +142,8 @@ impl TestBase {
         input: &TestDocument<'_>,
     ) -> (Document, Layered) {
         let parsed = Markdown.parse(&Source::from(input.text)).unwrap();
-        let layered = layer(&parsed, input.title, &LayerOptions { chunk_tokens: 40 });
+        let layered =
+            layer(&parsed, input.title, &LayerOptions { chunk_tokens: 40, ..LayerOptions::default() });
         let document = document(doc_id, revision, input, &layered);
         let points = self.points(&document, &layered, input.text);
         for (layer, points) in points {
@@ -187,10 +188,11 @@ impl TestBase {
         let sources = points_of(document, layered);
         let chars: Vec<char> = text.chars().collect();
         let cut = |start: u32, end: u32| chars[start as usize..end as usize].iter().collect::<String>();
-        let whole = std::iter::once(indexed_text(&document.title, &[], text));
+        let title = &layered.root.indexed_title;
+        let whole = std::iter::once(indexed_text(title, &[], text));
         let nodes = layered.l2.iter().chain(&layered.l3);
-        let nodes = nodes.map(|n| indexed_text(&document.title, &n.path, &cut(n.span.start, n.span.end)));
-        let chunks = layered.chunks.iter().map(|c| indexed_text(&document.title, &c.path, &c.text));
+        let nodes = nodes.map(|n| indexed_text(title, &n.path, &cut(n.span.start, n.span.end)));
+        let chunks = layered.chunks.iter().map(|c| indexed_text(title, &c.path, &c.text));
         let language = Language::from_code(&document.language);
         let mut by_layer: HashMap<Layer, Vec<Point>> = HashMap::new();
         for (source, text) in sources.into_iter().zip(whole.chain(nodes).chain(chunks)) {

@@ -12,9 +12,9 @@ const UPLOAD: &str = "/api/v1/documents/upload";
 /// A part of a form: its name, its file name and its bytes.
 pub(crate) type Part<'a> = (&'a str, Option<&'a str>, &'a [u8]);
 
-pub(crate) const BOUNDARY: &str = "----lkr-boundary";
+const BOUNDARY: &str = "----lkr-boundary";
 
-pub(crate) fn form(parts: &[Part<'_>]) -> Vec<u8> {
+fn form(parts: &[Part<'_>]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, file_name, bytes) in parts {
         let file_name = file_name.map(|name| format!("; filename=\"{name}\"")).unwrap_or_default();
@@ -29,8 +29,11 @@ pub(crate) fn form(parts: &[Part<'_>]) -> Vec<u8> {
 
 impl<S: App> Api<S> {
     async fn send_form(&self, token: &str, body: Vec<u8>) -> TestResponse {
-        let request = TestRequest::post()
-            .uri(UPLOAD)
+        self.send_form_to(TestRequest::post().uri(UPLOAD), token, body).await
+    }
+
+    async fn send_form_to(&self, request: TestRequest, token: &str, body: Vec<u8>) -> TestResponse {
+        let request = request
             .insert_header(("authorization", format!("Bearer {token}")))
             .insert_header(("content-type", format!("multipart/form-data; boundary={BOUNDARY}")))
             .set_payload(body);
@@ -39,6 +42,12 @@ impl<S: App> Api<S> {
 
     pub(crate) async fn upload(&self, token: &str, parts: &[Part<'_>]) -> TestResponse {
         self.send_form(token, form(parts)).await
+    }
+
+    /// Replaces a document with a file.
+    pub(crate) async fn put_file(&self, token: &str, doc_id: &str, parts: &[Part<'_>]) -> TestResponse {
+        let request = TestRequest::put().uri(&format!("/api/v1/documents/{doc_id}/file"));
+        self.send_form_to(request, token, form(parts)).await
     }
 
     /// Uploads a file, waits for its task, and returns the accepted task and the document.
@@ -121,6 +130,38 @@ async fn uploaded_file_becomes_a_searchable_document() {
     let filters = json!({ "metadata": { "original_filename": "Moons of Jupiter.MD" } });
     let found = api.post("/api/v1/search", "", json!({ "query": "ocean", "filters": filters })).await.data();
     assert_eq!(found["results"].as_array().unwrap().len(), 1, "the filter by original_filename matches");
+}
+
+#[actix_web::test]
+async fn uploaded_file_is_found_by_its_heading_and_by_its_name() {
+    let api = api().await;
+    let token = api.admin().await;
+    api.add(&token, json!({ "text": "# Ebbs\n\nThe sea falls.", "title": "Ebbs" })).await;
+    let text = b"# Tides\n\n## Spring\n\nThe moon and the sun pull together.\n".as_slice();
+    let (_, detail) = api.uploaded(&token, &[("file", Some("scan-0417.md"), text)]).await;
+    let doc_id = detail["l1"]["doc_id"].as_str().unwrap();
+    let results = async |query: &str| -> Vec<Value> {
+        let found = api.post("/api/v1/search", "", json!({ "query": query })).await.data();
+        found["results"].as_array().unwrap().clone()
+    };
+    let check = async |queries: &[&str], title: &str| {
+        for query in queries {
+            let results = results(query).await;
+            assert_eq!(results.len(), 1, "{query}: {results:?}");
+            assert_eq!((&results[0]["doc_id"], &results[0]["title"]), (&json!(doc_id), &json!(title)));
+            assert_eq!(results[0]["path"], json!(["Tides", "Spring"]));
+        }
+    };
+    check(&["tides", "spring tides", "scan-0417", "0417"], "scan-0417").await;
+
+    let replaced = api.put_file(&token, doc_id, &[("file", Some("moved.md"), text)]).await.data();
+    api.ended(&token, replaced["task_id"].as_str().unwrap()).await;
+    check(&["tides", "moved"], "moved").await;
+    assert_eq!(results("scan-0417").await, [] as [Value; 0]);
+
+    let path = format!("/api/v1/documents/{doc_id}");
+    api.call(Method::PATCH, &path, &token, Some(json!({ "title": "Sea levels" }))).await.data();
+    check(&["tides", "moved"], "Sea levels").await;
 }
 
 #[actix_web::test]

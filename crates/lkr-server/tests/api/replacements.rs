@@ -1,12 +1,9 @@
 //! Replacing a document.
 
-use actix_web::{http::Method, test::TestRequest};
+use actix_web::http::Method;
 use serde_json::{Value, json};
 
-use crate::{
-    files::{BOUNDARY, form},
-    support::{Api, App, TestResponse, api},
-};
+use crate::support::{Api, App, TestResponse, api};
 
 /// Replaces a document as JSON or with a file, and names a space.
 async fn replace<S: App>(
@@ -21,12 +18,7 @@ async fn replace<S: App>(
         return api.call(Method::PUT, &path, token, Some(body)).await;
     }
     let parts = [("space", None, space.as_bytes()), ("file", Some("a.txt"), b"New basalt.".as_slice())];
-    let request = TestRequest::put()
-        .uri(&format!("{path}/file"))
-        .insert_header(("authorization", format!("Bearer {token}")))
-        .insert_header(("content-type", format!("multipart/form-data; boundary={BOUNDARY}")))
-        .set_payload(form(&parts));
-    api.send(request).await
+    api.put_file(token, doc_id, &parts).await
 }
 
 #[actix_web::test]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    io::Write as _,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -10,8 +11,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-use lkr::{IngestOptions, KnowledgeBase, NewDocument, Task, TaskId};
+use lkr::{
+    ExtractedText, IngestOptions, KnowledgeBase, Metadata, NewDocument, NewFile, Task, TaskId,
+    stem_and_suffix,
+};
 use lkr_models::{EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, MemoryEmbedder};
+use lkr_parsers::{Markdown, Parser as _, Source, encode_blocks};
 use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
 use lkr_taxonomy::{Classification, Classifier, ClassifierInput, ClassifierOutput};
 use lkr_vectors::{MemoryVectors, VectorStore};
@@ -177,6 +182,26 @@ impl Embedder for ScriptedEmbedder {
 pub(crate) fn text(name: &str, sections: usize) -> String {
     let section = |n| format!("## Part {n} of {name}\n\nThe {name} number {n} rests. Its colour is grey.\n");
     format!("# {name}\n\n{}", (0..sections).map(section).collect::<Vec<_>>().join("\n"))
+}
+
+/// A Markdown file as its upload gives it.
+pub(crate) fn markdown_file(file_name: &str, text: &str) -> NewFile {
+    let parsed = Markdown.parse(&Source::from(text)).unwrap();
+    let blocks = encode_blocks(&parsed.blocks).unwrap();
+    let (mut file, mut extracted) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+    file.write_all(text.as_bytes()).unwrap();
+    extracted.write_all(parsed.text.as_bytes()).unwrap();
+    extracted.write_all(&blocks).unwrap();
+    let (text_bytes, blocks_bytes) = (parsed.text.len() as u64, blocks.len() as u64);
+    NewFile {
+        file_name: file_name.to_owned(),
+        file,
+        size_bytes: text.len() as u64,
+        extracted: ExtractedText { file: extracted, text_bytes, blocks_bytes },
+        title: stem_and_suffix(file_name).0.to_owned(),
+        source: format!("file:{file_name}"),
+        metadata: Metadata::new(),
+    }
 }
 
 pub(crate) fn document(name: &str, sections: usize) -> NewDocument {

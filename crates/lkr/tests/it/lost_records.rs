@@ -1,7 +1,6 @@
 //! A state store that lost records, all of them or the latest ones: the doctor restores them from points and texts.
 
 use std::{
-    io::Write as _,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -10,16 +9,14 @@ use std::{
 };
 
 use lkr::{
-    Creator, DocId, Document, DocumentChange, ErrorKind, ExtractedText, Folders, KnowledgeBase, Layer,
-    ListFilter, NewDocument, NewFile, OpenOptions, OtherStores, Scope, SearchRequest, SharedState, SpaceName,
-    Submission,
+    Creator, DocId, Document, DocumentChange, ErrorKind, Folders, KnowledgeBase, Layer, ListFilter,
+    NewDocument, NewFile, OpenOptions, OtherStores, Scope, SearchRequest, SharedState, SpaceName, Submission,
     doctor::{
         DoctorOptions, DoctorReport, RepairOutcome, StoresDoctorOptions, examine_stores, has_lost_records,
     },
     spaces::{NewSpace, ReadPolicy, Spaces, WritePolicy},
 };
 use lkr_catalog::{Originals, STORE_VERSION, Texts, l1_id};
-use lkr_parsers::{Markdown, Parser as _, Source, encode_blocks};
 use lkr_state::{
     Expect, FailingState, MemoryQueue, MemoryState, PeerOptions, Peers, Process, ProcessId, ScanOrder,
     StateStore, StateStoreExt, TaskQueue, Write,
@@ -28,7 +25,7 @@ use lkr_vectors::{Condition, Filter, Include};
 use tempfile::TempDir;
 
 use crate::{
-    common::{ScriptedEmbedder, TestStores, document, text, wait_for_task, wait_until},
+    common::{ScriptedEmbedder, TestStores, document, markdown_file, text, wait_for_task, wait_until},
     replace::wait_until_only_live_data_remains,
 };
 
@@ -62,22 +59,8 @@ async fn add(kb: &KnowledgeBase, new: NewDocument, into: &str) -> Document {
 }
 
 async fn add_file(kb: &KnowledgeBase, name: &str) -> Document {
-    let parsed = Markdown.parse(&Source::from(text(name, 3).as_str())).unwrap();
-    let (content, blocks) = (parsed.text, encode_blocks(&parsed.blocks).unwrap());
-    let (mut file, mut extracted) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
-    file.write_all(b"the bytes of a file").unwrap();
-    extracted.write_all(content.as_bytes()).unwrap();
-    extracted.write_all(&blocks).unwrap();
-    let (text_bytes, blocks_bytes) = (content.len() as u64, blocks.len() as u64);
-    let new = NewFile {
-        file_name: format!("{name}.txt"),
-        file,
-        size_bytes: 19,
-        extracted: ExtractedText { file: extracted, text_bytes, blocks_bytes },
-        title: name.to_owned(),
-        source: format!("file:{name}"),
-        metadata: [("kind".to_owned(), "file".to_owned())].into(),
-    };
+    let metadata = [("kind".to_owned(), "file".to_owned())].into();
+    let new = NewFile { metadata, ..markdown_file(&format!("notes on {name}.md"), &text(name, 3)) };
     let task = kb.submit_file(new, Submission::by(eva())).await.unwrap();
     let doc_id = wait_for_task(kb, task.task_id).await.doc_id().unwrap();
     kb.document(doc_id).await.unwrap().unwrap()
@@ -277,7 +260,7 @@ async fn lesson_43_store_that_lost_all_records_is_restored_from_points_and_texts
     let directory = kb.spaces().directory().await.unwrap();
     assert_eq!(directory.space(&space("default")).unwrap().read, ReadPolicy::Members, "it stays closed");
     let file = before.iter().find(|document| document.original.is_some()).unwrap();
-    assert_eq!(kb.original(file).await.unwrap().unwrap().size_bytes, 19);
+    assert_eq!(kb.original(file).await.unwrap().unwrap().size_bytes, text("basalt", 3).len() as u64);
     // The indexes of equal texts are there, too.
     let again = kb.submit(document("granite", 6), Submission::by(eva())).await.unwrap();
     let again = wait_for_task(&kb, again.task_id).await.result.unwrap().document().unwrap();

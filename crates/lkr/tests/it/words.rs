@@ -33,7 +33,8 @@ async fn read(reader: &FileReader, name: &str, bytes: &[u8]) -> Result<Parsed, l
 
 /// Which words of a file a search finds, if its name is its title.
 fn coverage(parsed: &Parsed, title: &str) -> WordCoverage {
-    word_coverage(parsed, &layer(parsed, title, &LayerOptions::default()))
+    let options = LayerOptions { title_is_file_name: true, ..LayerOptions::default() };
+    word_coverage(parsed, &layer(parsed, title, &options))
 }
 
 async fn found(kb: &KnowledgeBase, query: &str) -> bool {
