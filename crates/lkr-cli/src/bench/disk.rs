@@ -63,8 +63,8 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
     // Texts that come back are not embedded again.
     let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));
     let dims = embedder.profile().dims as u64;
-    let LocalKnowledgeBase { kb, .. } = &LocalKnowledgeBase::create(&args.data_dir, Some(embedder)).await?;
-    let added = ingest_all(kb, inputs.clone()).await?;
+    let LocalKnowledgeBase { kb, .. } = LocalKnowledgeBase::create(&args.data_dir, Some(embedder)).await?;
+    let added = ingest_all(&kb, inputs.clone()).await?;
     let mut inputs: HashMap<String, Input> =
         inputs.into_iter().map(|input| (input.source.clone(), input)).collect();
     let with_input = |document: Document| Some((document.doc_id, inputs.remove(&document.source)?));
@@ -78,7 +78,7 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
         let at = random.next() as usize % documents;
         let (doc_id, input) = stored.get_mut(at).context("a document")?;
         kb.delete(*doc_id).await?;
-        let added = ingest_all(kb, vec![input.clone()]).await?;
+        let added = ingest_all(&kb, vec![input.clone()]).await?;
         *doc_id = added.first().context("an added document")?.doc_id;
     }
     wait_until_background_work_is_done().await;
