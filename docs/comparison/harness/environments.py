@@ -45,6 +45,7 @@ class Environments:
         cache = ("--cache-dir", str(self._folder / "cache"), "--link-mode", "hardlink")
         requirement = ("--requirement", REQUIREMENTS / f"{system}.txt")
         run(uv, "pip", "install", "--quiet", *cache, "--python", self.python(system), *requirement)
+        separate_nltk_data(self._packages(system))
         installed.write_text(requirements, encoding="utf-8")
 
     def _uv(self) -> pathlib.Path:
@@ -54,12 +55,23 @@ class Environments:
             run(self.python("uv"), "-m", "pip", "install", "--quiet", UV)
         return uv
 
+    def _packages(self, system: str) -> pathlib.Path:
+        return next((self._folder / system / "lib").glob("python*/site-packages"))
+
     def installation(self, system: str) -> Installation:
-        packages = next((self._folder / system / "lib").glob("python*/site-packages"))
-        sizes = {entry.name: size(entry) for entry in packages.iterdir()}
+        sizes = {entry.name: size(entry) for entry in self._packages(system).iterdir()}
         cuda = sum(bytes_ for name, bytes_ in sizes.items() if name.startswith(CUDA))
         count = sum(1 for name in sizes if name.endswith(".dist-info"))
         return Installation(count, sum(sizes.values()) / 1e6, cuda / 1e6)
+
+
+def separate_nltk_data(packages: pathlib.Path) -> None:
+    """Makes the data of NLTK files of their own: NLTK refuses those with several hard links."""
+    for path in packages.glob("**/nltk_cache/**/*"):
+        if path.is_file():
+            content = path.read_bytes()
+            path.unlink()
+            path.write_bytes(content)
 
 
 def size(path: pathlib.Path) -> int:
