@@ -2,7 +2,7 @@
 """Print the tables of measured.md from the results of compare.py: report.py RESULTS.jsonl
 
 A figure is the median of all runs of a case. "Foreign" is how many processors other programs used in the mean while the
-figures of the row were measured: the largest value of all runs.
+figures of the row were measured, from the least to the most.
 """
 import json
 import pathlib
@@ -30,7 +30,6 @@ INDEXING = (
     "foreign",
     "runs",
 )
-SEARCHES = ("", "p50, ms", "p99, ms", "searches a second", "CPU-ms a search", "memory, MB", "failed", "foreign")
 
 
 def main() -> None:
@@ -103,37 +102,48 @@ def indexing(cases: dict[str, list[Record]]) -> str:
 
 
 def searches(cases: dict[str, list[Record]]) -> str:
-    """One row for each library in process, and one for each server and number of clients."""
+    """A row for each case; the server of one that gets vectors from its clients has a row of its own."""
+    clients = list(dict.fromkeys(step["clients"] for runs in cases.values() for step in steps(runs)))
     rows = []
     for name, runs in cases.items():
-        rows.append(search_row(f"{name}, in process", runs, lambda run: run.get("search")))
-        for label, key in (("HTTP", "load"), ("HTTP, vectors given", "vectors_load")):
-            for at, step in enumerate(runs[0].get(key, [])):
-                chosen = f"{name}, {label}, clients: {step['clients']}"
-                rows.append(search_row(chosen, runs, step_at(key, at)))
-    return table(SEARCHES, [row for row in rows if row])
+        rows.append(search_row(name, runs, "load", clients))
+        if any("vectors_load" in run for run in runs):
+            of_server = [{key: run[key] for key in ("vectors_load", "memory")} for run in runs]
+            rows.append(search_row(f"{name}, vectors given", of_server, "vectors_load", clients))
+    heads = ["", "in process"]
+    heads += [f"{number} client{'s' if number > 1 else ''}" for number in clients]
+    heads += ["searches a second, most", "CPU-ms in process", "CPU-ms over HTTP", "memory, MB", "failed", "foreign"]
+    return table(heads, rows)
 
 
-def step_at(key: str, at: int) -> Callable[[Record], Record | None]:
-    return lambda run: run[key][at] if key in run else None
+def steps(runs: Iterable[Record], key: str = "load") -> list[Record]:
+    return [step for run in runs for step in run.get(key, [])]
 
 
-def search_row(name: str, runs: list[Record], step: Callable[[Record], Record | None]) -> list[str]:
-    """Nothing if no run has the step."""
-    found = [(part, run["memory"]["anonymous"]) for run in runs if (part := step(run))]
-    parts = [part for part, _ in found]
-    if not parts:
-        return []
+def search_row(name: str, runs: list[Record], key: str, clients: Sequence[int]) -> list[str]:
+    """Latencies as p50 and p99. Processor time over HTTP and memory are those of the clients in the middle."""
+    alone = [run["search"] for run in runs if "search" in run]
+    by_clients = {number: [step for step in steps(runs, key) if step["clients"] == number] for number in clients}
+    middle = by_clients[clients[len(clients) // 2]] if clients else []
+    rates = [median([step["rate"] for step in part]) for part in (alone, *by_clients.values())]
+    memory = [step["anonymous_mb"] for step in middle] or [run["memory"]["anonymous"] for run in runs]
+    everything = alone + steps(runs, key)
     return [
         name,
-        number(median([part["p50_ms"] for part in parts]), 1),
-        number(median([part["p99_ms"] for part in parts]), 1),
-        number(median([part["rate"] for part in parts]), 1),
-        number(median([part["cpu_ms"] for part in parts]), 1),
-        number(median([part.get("anonymous_mb", whole) for part, whole in found]), 0),
-        number(sum(part.get("failed", 0) for part in parts), 0),
-        foreign(parts),
+        latencies(alone),
+        *(latencies(part) for part in by_clients.values()),
+        number(max((rate for rate in rates if rate is not None), default=None), 0),
+        number(median([part["cpu_ms"] for part in alone]), 1),
+        number(median([step["cpu_ms"] for step in middle]), 1),
+        number(median(memory), 0),
+        number(sum(step.get("failed", 0) for step in everything), 0),
+        foreign(everything),
     ]
+
+
+def latencies(parts: Sequence[Record]) -> str:
+    p50, p99 = (number(median([part[key] for part in parts]), 1) for key in ("p50_ms", "p99_ms"))
+    return f"{p50} / {p99}" if parts else ""
 
 
 def of(runs: Iterable[Record], value: Callable[[Record], float]) -> float | None:
@@ -153,7 +163,12 @@ def median(values: Iterable[float | None]) -> float | None:
 
 
 def foreign(intervals: Iterable[Record]) -> str:
-    return number(max((interval["foreign"] for interval in intervals), default=None), 2)
+    """The least and the most processors that other programs used."""
+    found = [interval["foreign"] for interval in intervals]
+    if not found:
+        return ""
+    least, most = number(min(found), 2), number(max(found), 2)
+    return most if least == most else f"{least} to {most}"
 
 
 def figure(value: float | None) -> str:
