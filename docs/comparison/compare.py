@@ -17,15 +17,17 @@ import shutil
 import sys
 import time
 import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from harness import libraries, lkr, model_folder
-from harness.case import CHUNKINGS, VARIANTS, Case, Variant, cases
+from harness.case import CHUNKINGS, VARIANTS, Case, cases
 from harness.collection import read
 from harness.environments import Environments, Installation, size
 from harness.run import Run, Settings
 
 SYSTEMS = list(dict.fromkeys(variant.system for variant in VARIANTS))
+NAMES = [variant.name for variant in VARIANTS]
 COLLECTIONS = ["gitlab_handbook", "product_docs", "scifact"]
 
 
@@ -38,9 +40,11 @@ def main() -> int:
     model = model_folder.make(arguments.model, arguments.work / "model")
     settings = Settings(arguments.lkr, arguments.model, model, environments, arguments.clients, arguments.seconds)
     comparison = Comparison(settings, arguments.work)
-    comparison.install(arguments.systems)
+    variants = [variant for variant in VARIANTS if variant.system in arguments.systems]
+    variants = [variant for variant in variants if variant.name in arguments.variants]
+    comparison.install(list(dict.fromkeys(variant.system for variant in variants)))
     collections = [read(arguments.data / name) for name in arguments.collections]
-    planned = cases(chosen(arguments), collections, arguments.chunkings)
+    planned = cases(variants, collections, arguments.chunkings)
     for number in range(arguments.rounds):
         for case in planned:
             comparison.measure(case, number)
@@ -54,20 +58,24 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=10, help="the length of each step of the load")
     parser.add_argument("--clients", type=lambda text: tuple(map(int, text.split(","))), default=(1, 8, 64))
-    parser.add_argument("--systems", type=names, default=SYSTEMS)
-    parser.add_argument("--variants", type=names, default=[], help="such as 'lkr int8,txtai hybrid'; all by default")
-    parser.add_argument("--collections", type=names, default=COLLECTIONS)
-    parser.add_argument("--chunkings", type=names, default=list(CHUNKINGS))
+    parser.add_argument("--systems", type=some_of(SYSTEMS), default=SYSTEMS, help=", ".join(SYSTEMS))
+    parser.add_argument("--variants", type=some_of(NAMES), default=NAMES, help=", ".join(NAMES))
+    parser.add_argument("--collections", type=lambda text: text.split(","), default=COLLECTIONS)
+    parser.add_argument("--chunkings", type=some_of(CHUNKINGS), default=CHUNKINGS, help=", ".join(CHUNKINGS))
     return parser.parse_args()
 
 
-def chosen(arguments: argparse.Namespace) -> list[Variant]:
-    of_systems = [variant for variant in VARIANTS if variant.system in arguments.systems]
-    return [variant for variant in of_systems if not arguments.variants or variant.name in arguments.variants]
+def some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
+    """Reads names that are separated by commas."""
 
+    def read_names(text: str) -> list[str]:
+        found = [name.strip() for name in text.split(",")]
+        unknown = [name for name in found if name not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}")
+        return found
 
-def names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]
+    return read_names
 
 
 def machine() -> dict[str, object]:

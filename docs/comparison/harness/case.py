@@ -1,4 +1,5 @@
 """What is compared."""
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.collection import Collection
@@ -39,14 +40,14 @@ VARIANTS = (
     Variant("LanceDB hybrid", "lancedb", ("given",), hybrid=True),
     Variant("LlamaIndex vectors", "llamaindex", CHUNKINGS),
     Variant("LlamaIndex hybrid", "llamaindex", CHUNKINGS, hybrid=True),
-    Variant("LlamaIndex hybrid, 200 tokens", "llamaindex", ("own",), hybrid=True, fitted=True),
+    Variant("LlamaIndex hybrid 200-token chunks", "llamaindex", ("own",), hybrid=True, fitted=True),
     Variant("Haystack vectors", "haystack", CHUNKINGS),
     Variant("Haystack hybrid", "haystack", CHUNKINGS, hybrid=True),
-    Variant("Haystack hybrid, 150 words", "haystack", ("own",), hybrid=True, fitted=True),
+    Variant("Haystack hybrid 150-word chunks", "haystack", ("own",), hybrid=True, fitted=True),
 )
 
 
-def cases(variants: list[Variant], collections: list[Collection], chunkings: list[str]) -> list[Case]:
+def cases(variants: list[Variant], collections: list[Collection], chunkings: Sequence[str]) -> list[Case]:
     """In the order in which a round runs them: those that are compared directly follow each other.
 
     Where each row is a document, given chunks are documents, and no system's own are measured beside them.
