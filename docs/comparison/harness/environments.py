@@ -1,0 +1,91 @@
+"""A virtual environment for each system, with pinned packages, and what it takes on the disk."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+REQUIREMENTS = pathlib.Path(__file__).parent.parent / "requirements"
+UV = "uv==0.13.8"
+CUDA = ("nvidia", "cuda", "triton")
+"""Beginnings of the names of packages that only graphics cards use. PyTorch's package on PyPI requires them."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    packages: int
+    megabytes: float
+    """Of all installed files."""
+    cuda_megabytes: float
+    """Of those in packages for graphics cards."""
+
+
+class Environments:
+    """Virtual environments below `folder`. Files that several of them have are on the disk once, as hard links."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+
+    def python(self, system: str) -> pathlib.Path:
+        return self._folder / system / "bin" / "python"
+
+    def program(self, system: str, name: str) -> pathlib.Path:
+        return self._folder / system / "bin" / name
+
+    def make(self, system: str) -> None:
+        """Installs a system, unless exactly this was installed before."""
+        requirements = (REQUIREMENTS / f"{system}.txt").read_text(encoding="utf-8")
+        installed = self._folder / system / "installed.txt"
+        if installed.exists() and installed.read_text(encoding="utf-8") == requirements:
+            return
+        uv = self._uv()
+        shutil.rmtree(self._folder / system, ignore_errors=True)
+        run(uv, "venv", "--quiet", "--python", sys.executable, self._folder / system)
+        cache = ("--cache-dir", str(self._folder / "cache"), "--link-mode", "hardlink")
+        requirement = ("--requirement", REQUIREMENTS / f"{system}.txt")
+        run(uv, "pip", "install", "--quiet", *cache, "--python", self.python(system), *requirement)
+        separate_nltk_data(self._packages(system))
+        installed.write_text(requirements, encoding="utf-8")
+
+    def _uv(self) -> pathlib.Path:
+        uv = self.program("uv", "uv")
+        if not uv.exists():
+            run(sys.executable, "-m", "venv", self._folder / "uv")
+            run(self.python("uv"), "-m", "pip", "install", "--quiet", UV)
+        return uv
+
+    def _packages(self, system: str) -> pathlib.Path:
+        return next((self._folder / system / "lib").glob("python*/site-packages"))
+
+    def installation(self, system: str) -> Installation:
+        sizes = {entry.name: size(entry) for entry in self._packages(system).iterdir()}
+        cuda = sum(bytes_ for name, bytes_ in sizes.items() if name.startswith(CUDA))
+        count = sum(1 for name in sizes if name.endswith(".dist-info"))
+        return Installation(count, sum(sizes.values()) / 1e6, cuda / 1e6)
+
+
+def separate_nltk_data(packages: pathlib.Path) -> None:
+    """Makes the data of NLTK files of their own: NLTK refuses those with several hard links."""
+    for path in packages.glob("**/nltk_cache/**/*"):
+        if path.is_file():
+            content = path.read_bytes()
+            path.unlink()
+            path.write_bytes(content)
+
+
+def size(path: pathlib.Path) -> int:
+    """The bytes of a file, or of all files below a folder."""
+    if path.is_dir() and not path.is_symlink():
+        return sum(size(entry) for entry in path.iterdir())
+    return path.lstat().st_size
+
+
+def run(*command: str | pathlib.Path) -> None:
+    subprocess.run([str(part) for part in command], check=True, env=uv_environment())
+
+
+def uv_environment() -> dict[str, str]:
+    """uv reads other variables than pip for the certificates of a proxy."""
+    certificates = os.environ.get("PIP_CERT")
+    return os.environ | ({"SSL_CERT_FILE": certificates} if certificates else {})
