@@ -40,6 +40,13 @@ pub fn content_type(file_name: &str) -> &'static str {
     }
 }
 
+/// Whether a file is a page of markup (Markdown or HTML), by the extension of its name. Its first heading is usually its
+/// title, and its name made from that. People name other files, and their first heading may be any.
+#[must_use]
+pub fn is_markup(file_name: &str) -> bool {
+    matches!(content_type(file_name), "text/markdown" | "text/html")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +69,11 @@ mod tests {
         ] {
             assert_eq!(stem_and_suffix(name), (stem, suffix), "{name:?}");
         }
+    }
+
+    #[test]
+    fn markdown_and_html_are_markup() {
+        let names = ["a.md", "a.HTML", "dir/a.htm", "a.pdf", "a.docx", "a.txt", "md", "a"];
+        assert_eq!(names.map(is_markup), [true, true, true, false, false, false, false, false]);
     }
 }

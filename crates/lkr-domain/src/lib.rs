@@ -17,7 +17,7 @@ pub use document::{
     Counts, Creator, Dedup, Document, Fingerprint, MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_NEW_TEXT_BYTES,
     MAX_PROPERTIES_BYTES, Metadata, NewDocument, Original, RESERVED_METADATA,
 };
-pub use file_name::{content_type, last_component, stem_and_suffix};
+pub use file_name::{content_type, is_markup, last_component, stem_and_suffix};
 pub use filter::{FilterError, FilterExpr};
 pub use hex::hex;
 pub use id::{AuditId, DocId, EventId, GroupId, KeyId, ParseIdError, PointId, TaskId, WebhookId};

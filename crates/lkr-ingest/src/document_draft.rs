@@ -4,7 +4,9 @@ use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use lkr_catalog::{Task, TaskInput, keep_record, tags_of};
-use lkr_domain::{Counts, DocId, Document, Fingerprint, Layer, Layered, Parsed, hex, stem_and_suffix};
+use lkr_domain::{
+    Counts, DocId, Document, Fingerprint, Layer, Layered, Parsed, hex, is_markup, stem_and_suffix,
+};
 use lkr_layers::{LayerOptions, layer};
 use lkr_models::{SparseEncoder, average_terms};
 use lkr_parsers::{Parser, Source, decode_blocks};
@@ -98,10 +100,10 @@ pub(crate) async fn draft_document(
     .await?
 }
 
-/// Whether the title says no more than the name of the uploaded file.
+/// Whether the title says no more than the name of the uploaded page of markup.
 fn is_named_by_file(input: &TaskInput) -> bool {
-    let name = input.original.as_ref().map(|original| stem_and_suffix(&original.file_name).0.trim());
-    name.is_some_and(|name| name == input.title.trim())
+    let name = input.original.as_ref().map(|original| original.file_name.as_str());
+    name.is_some_and(|name| is_markup(name) && stem_and_suffix(name).0.trim() == input.title.trim())
 }
 
 fn new_document(
@@ -249,6 +251,8 @@ mod tests {
             (" tides ", Some("C:\\sea\\tides.md"), true),
             ("Tides", Some("tides.md"), false),
             ("tides.md", Some("tides.md"), false),
+            ("tides", Some("tides.pdf"), false),
+            ("tides", Some("tides.docx"), false),
             ("tides", None, false),
         ] {
             let original = file_name.map(original);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lkr::stem_and_suffix;
+use lkr::{is_markup, stem_and_suffix};
 use lkr_layers::{LayerOptions, WordCoverage, layer, word_coverage};
 
 use super::parsed_file::ParsedFile;
@@ -24,7 +24,8 @@ impl WordCheck {
     /// search would find, if there are some.
     pub(super) fn add(&mut self, file: &ParsedFile) -> Option<String> {
         let (title, _) = stem_and_suffix(&file.file_name);
-        let options = LayerOptions { title_is_file_name: true, ..LayerOptions::default() };
+        let options =
+            LayerOptions { title_is_file_name: is_markup(&file.file_name), ..LayerOptions::default() };
         let layered = layer(&file.parsed, title, &options);
         self.count(&word_coverage(&file.parsed, &layered))
     }
