@@ -1,4 +1,5 @@
-//! Lints: formatting, clippy, documentation, the book, the console, the files in `deploy`, dependencies, licences.
+//! Lints: formatting, clippy, documentation, the book, the console, the scripts of the comparison, the files in `deploy`,
+//! dependencies, licences.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
@@ -24,6 +25,7 @@ pub(crate) fn run_lints() -> Result<()> {
     run(doc)?;
     book::check()?;
     console()?;
+    comparison()?;
     deploy::check_with_present_tools()?;
     deny()
 }
@@ -42,6 +44,14 @@ fn console() -> Result<()> {
     let mut check = Command::new("npm");
     check.args(["run", "--silent", "check"]).current_dir(folder);
     run(check)
+}
+
+/// Runs the tests of the scripts that compare lkr with other systems.
+fn comparison() -> Result<()> {
+    let mut tests = Command::new("python3");
+    tests.args(["-m", "unittest", "--quiet"]).env("PYTHONDONTWRITEBYTECODE", "1");
+    tests.current_dir(root()?.join("docs/comparison"));
+    run(tests)
 }
 
 /// Checks licences and sources.
