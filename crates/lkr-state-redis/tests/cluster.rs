@@ -118,12 +118,7 @@ async fn failovers_of_a_cluster_lose_no_acknowledged_write_and_apply_none_twice(
     let store = open(careful).await;
     let writers = Writers::start(&store);
     writers.wait_for_more().await;
-    let old = block_in_place(|| {
-        let old = cluster.master(KEY).port();
-        cluster.start_failover(KEY);
-        cluster.wait_for_owner(KEY, old);
-        old
-    });
+    let old = block_in_place(|| cluster.fail_over(KEY));
     writers.wait_for_more().await;
     block_in_place(|| {
         let new = cluster.master(KEY).port();

@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a failure fails the test")]
 
 use std::{
+    cell::Cell,
     sync::{Arc, Mutex, PoisonError, Weak},
     thread::sleep,
     time::{Duration, Instant},
@@ -12,7 +13,9 @@ use crate::RedisServer;
 /// The slots of each master.
 const RANGES: [(u16, u16); 3] = [(0, 5_460), (5_461, 10_922), (10_923, 16_383)];
 /// How long the nodes may take to find each other, and to replace a master.
-const PATIENCE: Duration = Duration::from_secs(25);
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A replica that was asked to take the place of its master gives up after five seconds, without a word.
+const FAILOVER: Duration = Duration::from_secs(6);
 /// The number of keys that move at a time.
 const MOVED_KEYS: &str = "100";
 
@@ -170,18 +173,27 @@ impl RedisCluster {
         self.wait_for_owner(key, from.port());
     }
 
-    /// Has a replica take the place of the master that has `key` while both work.
+    /// Has a replica take the place of the master that has `key` while both work. Returns the port of that master.
     ///
     /// # Panics
-    /// If the replicas refuse for long.
-    pub fn start_failover(&self, key: &str) {
-        // On a busy machine the nodes may just have replaced the master by themselves.
+    /// If none does for long.
+    pub fn fail_over(&self, key: &str) -> u16 {
+        let old = self.owner(key);
+        let asked = Cell::new(None::<Instant>);
         self.wait("no replica takes the place of its master", |cluster| {
-            cluster.replica_of_owner(key).is_some_and(|replica| {
-                let answer = replica.command(&["CLUSTER", "FAILOVER"]);
-                answer.is_ok_and(|answer| answer.starts_with("+OK"))
-            })
+            if cluster.has_other_owner(key, old) {
+                return true;
+            }
+            if asked.get().is_none_or(|asked| asked.elapsed() > FAILOVER) {
+                let replica = cluster.replica_of_owner(key);
+                let answer = replica.and_then(|replica| replica.command(&["CLUSTER", "FAILOVER"]).ok());
+                if answer.is_some_and(|answer| answer.starts_with("+OK")) {
+                    asked.set(Some(Instant::now()));
+                }
+            }
+            false
         });
+        old
     }
 
     /// A replica of the master that has `key`, as that master says.
@@ -217,11 +229,14 @@ impl RedisCluster {
     /// # Panics
     /// If they do not.
     pub fn wait_for_owner(&self, key: &str, from: u16) {
-        self.wait("the slot gets no other master", |cluster| {
-            let answering = cluster.nodes.iter().filter(|node| node.port() != from);
-            let owners: Vec<u16> = answering.filter_map(|node| owner_by(node, key)).collect();
-            !owners.is_empty() && owners.iter().all(|owner| *owner != from)
-        });
+        self.wait("the slot gets no other master", |cluster| cluster.has_other_owner(key, from));
+    }
+
+    /// Whether all nodes that answer, but for the one on the port `from`, say that another one has `key`.
+    fn has_other_owner(&self, key: &str, from: u16) -> bool {
+        let answering = self.nodes.iter().filter(|node| node.port() != from);
+        let owners: Vec<u16> = answering.filter_map(|node| owner_by(node, key)).collect();
+        !owners.is_empty() && owners.iter().all(|owner| *owner != from)
     }
 
     fn node(&self, port: u16) -> &RedisServer {
