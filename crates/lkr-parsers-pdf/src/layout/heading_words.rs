@@ -69,6 +69,23 @@ pub(super) fn ends_as_text(title: &str) -> bool {
         || is_open()
 }
 
+/// Whether a label with a number comes first, such as `Item 1A.` or `4.2.`
+pub(super) fn is_labelled(title: &str) -> bool {
+    let is_label =
+        |word: &str| word.ends_with(['.', ':', ')']) && word.contains(|c: char| c.is_ascii_digit());
+    title.split([' ', '\t']).take(2).any(is_label)
+}
+
+/// Whether it ends with a short capitalised word and a full stop, such as `Inc.`
+pub(super) fn ends_with_abbreviation(text: &str) -> bool {
+    let last = text.rsplit(' ').next().and_then(|last| last.strip_suffix('.'));
+    last.is_some_and(|word| {
+        word.starts_with(char::is_uppercase)
+            && word.chars().count() <= 5
+            && word.chars().all(char::is_alphabetic)
+    })
+}
+
 /// Whether it has two different letters: an ornament such as `oOo` has not.
 pub(super) fn has_two_letters(title: &str) -> bool {
     let mut letters = title.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase);

@@ -7,6 +7,7 @@ use super::{
     evidence::{self, BodyStyle, LARGER},
     front_pages, heading_words, numbering, words,
 };
+use crate::page::{self, Line};
 
 /// The deepest level.
 const MAX_LEVELS: usize = 6;
@@ -90,17 +91,25 @@ fn headings(page_layout: &LayoutPage, body: BodyStyle, is_numbered: &dyn Fn(usiz
     let mut headings = Vec::new();
     let mut at = 0;
     while at < page_layout.lines.len() {
-        let end = group(page_layout, at);
-        let lines = page_layout.lines.get(at..end).unwrap_or_default();
-        let title = lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join(" ");
-        if evidence::may_be(page_layout, at, lines, &title)
-            && (is_numbered(at) || evidence::stands_out(page_layout, at..end, &title, body))
+        let group_end = group(page_layout, at);
+        let stack_end = evidence::stack_end(page_layout, at..group_end, body);
+        let lines = at..stack_end.unwrap_or(group_end);
+        let title = title(page_layout.lines.get(lines.clone()).unwrap_or_default());
+        if evidence::may_be(page_layout, lines.clone(), &title)
+            && (is_numbered(at)
+                || stack_end.is_some()
+                || evidence::stands_out(page_layout, lines.clone(), &title, body))
         {
-            headings.push(Heading { level: 1, title, lines: at..end, end: None, replacement: None });
+            headings.push(Heading { level: 1, title, lines, end: None, replacement: None });
         }
-        at = end;
+        at = group_end;
     }
     headings
+}
+
+/// The text of lines as one line without cells.
+fn title(lines: &[Line]) -> String {
+    page::clean(&lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join(" "))
 }
 
 /// The end of the lines that follow the first one closely in the same style.
