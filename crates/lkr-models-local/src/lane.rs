@@ -57,6 +57,8 @@ struct WaitingTexts {
 #[derive(Debug)]
 struct Waiting {
     sequence: Sequence,
+    /// Whether all texts of its call fit into one batch.
+    is_short_call: bool,
     reply: oneshot::Sender<Result<Vec<f32>>>,
 }
 
@@ -128,6 +130,8 @@ impl Lane {
     }
 
     fn enqueue(&self, sequences: Vec<Sequence>) -> Vec<oneshot::Receiver<Result<Vec<f32>>>> {
+        let tokens: usize = sequences.iter().map(|sequence| sequence.ids.len()).sum();
+        let is_short_call = tokens <= BATCH_TOKENS;
         let mut waiting = lock(&self.waiting);
         let mut tag = waiting.now;
         let hand_in = |sequence: Sequence| {
@@ -135,7 +139,7 @@ impl Lane {
             let key = (tag, waiting.enqueued);
             tag += sequence.ids.len() as u64;
             waiting.enqueued += 1;
-            waiting.texts.insert(key, Waiting { sequence, reply });
+            waiting.texts.insert(key, Waiting { sequence, is_short_call, reply });
             answer
         };
         sequences.into_iter().map(hand_in).collect()
@@ -180,18 +184,24 @@ fn encode_guarded(encoder: &impl Encode, sequences: &[&Sequence]) -> Result<Vec<
 }
 
 impl WaitingTexts {
-    /// Takes the next batch, without texts whose caller is gone.
+    /// Takes the next batch, without texts whose caller is gone. The first text is the one whose turn it is; the others are of
+    /// calls of its kind, so that a short call is answered after a short batch. See docs/studies.md#embedding-batches.
     fn next_batch(&mut self) -> Vec<Waiting> {
         self.texts.retain(|_, waiting| !waiting.reply.is_closed());
-        let lengths: Vec<usize> = self.texts.values().map(|waiting| waiting.sequence.ids.len()).collect();
+        let Some(is_short) = self.texts.values().next().map(|first| first.is_short_call) else {
+            return Vec::new();
+        };
+        let alike = self.texts.iter().filter(|(_, waiting)| waiting.is_short_call == is_short);
+        let (keys, lengths): (Vec<_>, Vec<usize>) =
+            alike.map(|(key, waiting)| (*key, waiting.sequence.ids.len())).unzip();
         let count = balanced(&lengths, BATCH_TOKENS).first().map_or(0, ExactSizeIterator::len);
-        let mut batch = Vec::with_capacity(count);
-        while let Some(((tag, _), waiting)) = (batch.len() < count).then(|| self.texts.pop_first()).flatten()
-        {
-            self.now = tag;
-            batch.push(waiting);
-        }
-        batch
+        let taken = keys.into_iter().take(count);
+        taken
+            .filter_map(|key| {
+                self.now = self.now.max(key.0);
+                self.texts.remove(&key)
+            })
+            .collect()
     }
 }
 
@@ -303,6 +313,28 @@ mod tests {
         // The number of batches when each call was answered.
         let batches = calls.await;
         assert!(batches[3] < 10 && batches[..3].iter().all(|batches| *batches > 100), "{batches:?}");
+    }
+
+    #[tokio::test]
+    async fn short_call_is_in_no_batch_of_long_calls() {
+        let (lane, encoder) = lane(1);
+        let busy = lane.all_threads(1).await;
+        let calls = join_all(
+            [(9, 100), (1, 20), (1, 30)]
+                .map(|(texts, tokens)| lane.encode(&encoder, vec![of(&[7].repeat(tokens)); texts])),
+        );
+        tokio::pin!(calls);
+        assert!((&mut calls).now_or_never().is_none());
+        let mut tokens = Vec::new();
+        let mut batch = || {
+            let batch = lock(&lane.waiting).next_batch();
+            tokens.push(batch.iter().map(|waiting| waiting.sequence.ids.len()).sum::<usize>());
+            batch
+        };
+        while !batch().is_empty() {}
+        // The first text has the first turn; the two short calls have theirs together, before the rest of the long one.
+        assert_eq!(tokens, [500, 50, 400, 0]);
+        drop(busy);
     }
 
     /// The same lane, on threads of its own; they end with it, also on a thread of a runtime.
