@@ -75,6 +75,12 @@ def fill(url, folder, collection):
     return token
 
 
+def hits(port, token):
+    """How many searches the cache has answered."""
+    text = call(f"http://127.0.0.1:{port}/metrics", None, token).decode()
+    return int(re.search(r'^lkr_search_cache_total\{cache="hit"\} (\d+)', text, re.MULTILINE)[1])
+
+
 def cpu_s(process):
     """Seconds of CPU of a process with its threads."""
     fields = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
@@ -114,7 +120,7 @@ def measure(arguments, folder):
             token = fill(url, folder + "/data", arguments.collection)
             for _ in range(3):
                 answer = call(f"{url}/search", body, token)
-            if not json.loads(answer)["data"]["cached"]:
+            if hits(ports[0], token) != 2:
                 raise SystemExit("the search is not cached")
             pathlib.Path(folder, "answer").write_bytes(answer)
             bare = subprocess.Popen([arguments.bare, f"127.0.0.1:{ports[1]}", folder + "/answer"])

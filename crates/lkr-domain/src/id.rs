@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use sha2::{Digest, Sha256};
 
 use crate::{Clock, Layer, SystemClock};
@@ -41,7 +41,7 @@ macro_rules! id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                f.write_str(std::str::from_utf8(&hex(&self.0)).map_err(|_| fmt::Error)?)
             }
         }
 
@@ -61,7 +61,8 @@ macro_rules! id {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                let text = hex(&self.0);
+                serializer.serialize_str(std::str::from_utf8(&text).map_err(ser::Error::custom)?)
             }
         }
 
@@ -150,6 +151,16 @@ impl PointId {
         bytes.iter_mut().zip(digest).for_each(|(target, byte)| *target = byte);
         Self(bytes)
     }
+}
+
+/// The 32 hexadecimal characters of an id, which are ASCII.
+fn hex(bytes: &[u8; 16]) -> [u8; 32] {
+    let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
+    let mut text = [0; 32];
+    for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
+        *pair = [digit(byte >> 4), digit(byte & 0xf)];
+    }
+    text
 }
 
 fn parse_hex(text: &str) -> Result<[u8; 16], ParseIdError> {

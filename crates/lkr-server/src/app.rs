@@ -55,7 +55,8 @@ async fn answer_other_path(request: HttpRequest) -> HttpResponse {
     }
 }
 
-/// Groups the endpoints by path, in the order of the table.
+/// Groups the endpoints by path, those without parameters first: requests are compared with the paths one after another,
+/// and with parameters that is a regular expression.
 fn by_path(endpoints: Vec<Endpoint>) -> Vec<(&'static str, Vec<Endpoint>)> {
     let mut positions = BTreeMap::new();
     let mut paths: Vec<(&'static str, Vec<Endpoint>)> = Vec::new();
@@ -67,6 +68,7 @@ fn by_path(endpoints: Vec<Endpoint>) -> Vec<(&'static str, Vec<Endpoint>)> {
             None => paths.push((endpoint.path, vec![endpoint])),
         }
     }
+    paths.sort_by_key(|(path, _)| path.contains('{'));
     paths
 }
 

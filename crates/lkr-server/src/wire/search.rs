@@ -1,3 +1,4 @@
+use lkr_domain::{DocId, PointId};
 use lkr_retrieval::{LayerHit, Layers, SearchResponse, SearchResult, Summary, SummaryKind};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,18 +10,18 @@ use super::{
 
 /// The response to a search.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SearchAnswer {
+pub(crate) struct SearchAnswer<'a> {
     /// The query, without surrounding white space.
-    query: String,
+    query: &'a str,
     /// The results, best first.
-    results: Vec<SearchResultItem>,
+    results: Vec<SearchResultItem<'a>>,
     /// The hits of the upper layers that contributed to the results.
-    layers: LayersItem,
+    layers: LayersItem<'a>,
     /// Null unless `summarize` is true.
     #[schema(required)]
     summary: Option<SummaryItem>,
     /// What the response lacks, and why; empty if nothing.
-    warnings: Vec<String>,
+    warnings: &'a [String],
     /// How long it took, in milliseconds.
     took_ms: u64,
     /// Present if `explain` is true.
@@ -29,14 +30,14 @@ pub(crate) struct SearchAnswer {
     explain: Option<ExplainItem>,
 }
 
-impl From<&SearchResponse> for SearchAnswer {
-    fn from(response: &SearchResponse) -> Self {
+impl<'a> From<&'a SearchResponse> for SearchAnswer<'a> {
+    fn from(response: &'a SearchResponse) -> Self {
         Self {
-            query: response.query.clone(),
+            query: &response.query,
             results: response.results.iter().map(SearchResultItem::from).collect(),
             layers: LayersItem::from(&response.layers),
             summary: response.summary.as_ref().map(SummaryItem::from),
-            warnings: response.warnings.clone(),
+            warnings: &response.warnings,
             took_ms: response.took_ms,
             explain: response.explain.as_ref().map(ExplainItem::from),
         }
@@ -45,24 +46,24 @@ impl From<&SearchResponse> for SearchAnswer {
 
 /// A chunk that matches the query.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SearchResultItem {
+pub(crate) struct SearchResultItem<'a> {
     /// The chunk.
     #[schema(value_type = Id)]
-    chunk_id: String,
+    chunk_id: PointId,
     /// The document.
     #[schema(value_type = Id)]
-    doc_id: String,
+    doc_id: DocId,
     /// The title of the document.
-    title: String,
+    title: &'a str,
     /// Where the document comes from.
-    source: String,
+    source: &'a str,
     /// The space that contains the document.
     #[schema(value_type = SpaceText)]
-    space: String,
+    space: &'a str,
     /// The category of the document; empty if there is none.
-    category: String,
+    category: &'a str,
     /// The headings above the chunk, outermost first.
-    path: Vec<String>,
+    path: &'a [String],
     /// The first page, from 1; null if the document has no pages.
     #[schema(required)]
     page_start: Option<u32>,
@@ -74,9 +75,10 @@ pub(crate) struct SearchResultItem {
     /// The position after the last code point.
     char_end: u32,
     /// The extracted text cut at char_start and char_end.
-    text: String,
+    text: &'a str,
     /// Ranges of `text`, in code points, that match words and phrases of the query.
-    highlights: Vec<[u32; 2]>,
+    #[schema(value_type = Vec<[u32; 2]>)]
+    highlights: &'a [(u32, u32)],
     /// The fused score, or the reranker's score. It decreases from the first result to the last; results with a literal
     /// match rank above the others.
     score: f32,
@@ -104,23 +106,23 @@ pub(crate) struct ScoresItem {
     sparse: Option<f32>,
 }
 
-impl From<&SearchResult> for SearchResultItem {
-    fn from(result: &SearchResult) -> Self {
+impl<'a> From<&'a SearchResult> for SearchResultItem<'a> {
+    fn from(result: &'a SearchResult) -> Self {
         let scores = result.scores;
         Self {
-            chunk_id: result.chunk_id.to_string(),
-            doc_id: result.doc_id.to_string(),
-            title: result.title.clone(),
-            source: result.source.clone(),
-            space: result.space.to_string(),
-            category: result.category.clone(),
-            path: result.path.clone(),
+            chunk_id: result.chunk_id,
+            doc_id: result.doc_id,
+            title: &result.title,
+            source: &result.source,
+            space: result.space.as_str(),
+            category: &result.category,
+            path: &result.path,
             page_start: result.page_start,
             page_end: result.page_end,
             char_start: result.char_start,
             char_end: result.char_end,
-            text: result.text.clone(),
-            highlights: result.highlights.iter().map(|&(start, end)| [start, end]).collect(),
+            text: &result.text,
+            highlights: &result.highlights,
             score: result.score,
             scores: ScoresItem {
                 l1: scores.l1,
@@ -135,48 +137,42 @@ impl From<&SearchResult> for SearchResultItem {
 
 /// The hits of the upper layers that contributed to the results.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct LayersItem {
+pub(crate) struct LayersItem<'a> {
     /// Documents.
-    l1: Vec<LayerHitItem>,
+    l1: Vec<LayerHitItem<'a>>,
     /// Sections.
-    l2: Vec<LayerHitItem>,
+    l2: Vec<LayerHitItem<'a>>,
     /// Subsections and passages.
-    l3: Vec<LayerHitItem>,
+    l3: Vec<LayerHitItem<'a>>,
 }
 
 /// A hit of an upper layer.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct LayerHitItem {
+pub(crate) struct LayerHitItem<'a> {
     /// The id of the document, section or passage.
     #[schema(value_type = Id)]
-    id: String,
+    id: PointId,
     /// Its document.
     #[schema(value_type = Id)]
-    doc_id: String,
+    doc_id: DocId,
     /// Its title.
-    title: String,
+    title: &'a str,
     /// Its summary.
-    summary: String,
+    summary: &'a str,
     /// Its score in the layer.
     score: f32,
 }
 
-impl From<&Layers> for LayersItem {
-    fn from(layers: &Layers) -> Self {
-        let items = |hits: &[LayerHit]| hits.iter().map(LayerHitItem::from).collect();
+impl<'a> From<&'a Layers> for LayersItem<'a> {
+    fn from(layers: &'a Layers) -> Self {
+        let items = |hits: &'a [LayerHit]| hits.iter().map(LayerHitItem::from).collect();
         Self { l1: items(&layers.l1), l2: items(&layers.l2), l3: items(&layers.l3) }
     }
 }
 
-impl From<&LayerHit> for LayerHitItem {
-    fn from(hit: &LayerHit) -> Self {
-        Self {
-            id: hit.id.to_string(),
-            doc_id: hit.doc_id.to_string(),
-            title: hit.title.clone(),
-            summary: hit.summary.clone(),
-            score: hit.score,
-        }
+impl<'a> From<&'a LayerHit> for LayerHitItem<'a> {
+    fn from(hit: &'a LayerHit) -> Self {
+        Self { id: hit.id, doc_id: hit.doc_id, title: &hit.title, summary: &hit.summary, score: hit.score }
     }
 }
 
