@@ -37,6 +37,26 @@ impl Legibility {
     }
 
     fn add(&mut self, text: &str) {
+        if text.is_ascii() {
+            self.add_ascii(text.as_bytes());
+        } else {
+            self.add_chars(text);
+        }
+        let letters = |word: &str| word.chars().filter(|c| is_of_alphabet(*c)).count();
+        // A word has at most as many letters as bytes.
+        let long = text.split_whitespace().filter(|word| word.len() > MAX_WORD).map(letters);
+        self.glued += long.filter(|letters| *letters > MAX_WORD).sum::<usize>();
+    }
+
+    /// Adds what [`add_chars`](Self::add_chars) adds of a text of one script without unknown characters.
+    fn add_ascii(&mut self, text: &[u8]) {
+        let count = |is: fn(&u8) -> bool| text.iter().filter(|byte| is(byte)).count();
+        self.all += count(|byte| !char::from(*byte).is_whitespace());
+        self.symbols += count(|byte| is_rare(char::from(*byte)));
+        self.letters += count(u8::is_ascii_alphanumeric);
+    }
+
+    fn add_chars(&mut self, text: &str) {
         let mut last = None;
         for c in text.chars().filter(|c| !c.is_whitespace() || *c == ' ') {
             let script = script(c);
@@ -50,9 +70,6 @@ impl Legibility {
             }
             last = script;
         }
-        let letters = |word: &str| word.chars().filter(|c| is_of_alphabet(*c)).count();
-        let words = text.split_whitespace().map(letters);
-        self.glued += words.filter(|letters| *letters > MAX_WORD).sum::<usize>();
     }
 
     /// How many characters are probably wrong.
@@ -117,7 +134,19 @@ fn script(c: char) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn ascii_text_is_counted_like_any_other(text in "[ -~\t\u{b}\u{1c}]{0,40}") {
+            let (mut ascii, mut chars) = (Legibility::default(), Legibility::default());
+            ascii.add_ascii(text.as_bytes());
+            chars.add_chars(&text);
+            prop_assert_eq!(ascii, chars);
+        }
+    }
 
     fn legibility(text: &str) -> Legibility {
         Legibility::of(&Page::from_text(text))

@@ -15,7 +15,7 @@ const MAX_CHARS: usize = 120;
 const MAX_BOLD_CHARS: usize = 80;
 
 /// Most lines of a heading.
-const MAX_LINES: usize = 3;
+pub(super) const MAX_LINES: usize = 3;
 
 /// Most characters of a line of a [stack](stack_end).
 const MAX_STACK_CHARS: usize = 70;
@@ -52,7 +52,6 @@ pub(super) fn may_be(page_layout: &LayoutPage, range: Range<usize>, title: &str)
     let chars = title.chars().count();
     let letters = title.chars().filter(|c| c.is_alphabetic()).count();
     page_layout.furniture.get(at) == Some(&false)
-        && lines.len() <= MAX_LINES
         && chars <= MAX_CHARS
         && letters >= 2
         && letters * 2 >= chars

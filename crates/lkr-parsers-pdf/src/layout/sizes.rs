@@ -94,6 +94,10 @@ fn headings(page_layout: &LayoutPage, body: BodyStyle, is_numbered: &dyn Fn(usiz
         let group_end = group(page_layout, at);
         let stack_end = evidence::stack_end(page_layout, at..group_end, body);
         let lines = at..stack_end.unwrap_or(group_end);
+        if lines.len() > evidence::MAX_LINES {
+            at = group_end;
+            continue;
+        }
         let title = title(page_layout.lines.get(lines.clone()).unwrap_or_default());
         if evidence::may_be(page_layout, lines.clone(), &title)
             && (is_numbered(at)
