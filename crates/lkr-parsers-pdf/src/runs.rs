@@ -21,6 +21,9 @@ pub(crate) struct Run<'a> {
 /// A gap wider than this part of the font size separates words. See docs/studies.md#pdf-layout.
 const WORD_GAP: f32 = 0.15;
 
+/// Baselines and sizes that differ by less than this part of the font size are one.
+const SAME_BASE: f32 = 0.05;
+
 /// A step back by more than this part of the font size separates words too. See docs/studies.md#pdf-layout.
 const BACK_GAP: f32 = -2.0;
 
@@ -95,9 +98,25 @@ impl LineBuilder {
     }
 
     fn push(&mut self, run: &Run<'_>) {
+        if self.begins_with(run) {
+            self.text.insert_str(0, &run.text);
+            self.place = self.place.union(run.place);
+            self.count_letters(run);
+            return;
+        }
         let between = self.between(run);
         self.text.push_str(between);
         self.add(run);
+    }
+
+    /// Whether a run ends exactly where the line begins. Engines that look for columns take a narrow letter for a gap, and
+    /// return the end of a word before its beginning.
+    fn begins_with(&self, run: &Run<'_>) -> bool {
+        let touches = (self.place.left - run.place.right).abs() < WORD_GAP * run.size;
+        let is_level = (self.place.bottom - run.place.bottom).abs() < SAME_BASE * run.size;
+        let is_as_large = (self.size - run.size).abs() < SAME_BASE * run.size;
+        let is_word = run.text.ends_with(is_latin) && self.text.starts_with(is_latin);
+        self.is_horizontal && touches && is_level && is_as_large && is_word
     }
 
     /// The separator for the gap before a run.
@@ -122,6 +141,10 @@ impl LineBuilder {
         self.place = self.place.union(run.place);
         self.last = run.place;
         self.size = run.size;
+        self.count_letters(run);
+    }
+
+    fn count_letters(&mut self, run: &Run<'_>) {
         let letters = run.text.chars().filter(|c| !c.is_whitespace()).count();
         self.letters.add(run.size, run.is_bold, letters);
     }
@@ -142,6 +165,11 @@ impl LineBuilder {
             separator: self.separator,
         })
     }
+}
+
+/// Whether a letter is of the Latin script, which is written from left to right.
+fn is_latin(c: char) -> bool {
+    c.is_alphabetic() && u32::from(c) < 0x250
 }
 
 /// Most font sizes that are counted in one line.
@@ -199,6 +227,43 @@ pub(crate) fn clean_cells(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn run(text: &str, left: f32, right: f32, bottom: f32) -> Run<'_> {
+        Run {
+            text: text.into(),
+            place: Rect { left, bottom, right, top: bottom + 10.0 },
+            size: 10.0,
+            is_bold: false,
+            is_pale: false,
+            is_undrawn: false,
+            is_horizontal: true,
+        }
+    }
+
+    fn texts(runs: impl IntoIterator<Item = Run<'static>>) -> Vec<String> {
+        lines(runs.into_iter()).into_iter().map(|line| line.text).collect()
+    }
+
+    #[test]
+    fn beginning_of_a_word_that_comes_after_its_end_is_put_first() {
+        let after = |first: Run<'static>| texts([run("ested: all", 60.2, 120.0, 700.0), first]);
+        assert_eq!(after(run("4.3 V", 30.0, 60.0, 700.0)), ["4.3 Vested: all"]);
+        let more = [
+            run("ested:", 60.2, 100.0, 700.0),
+            run("4.3 V", 30.0, 60.0, 700.0),
+            run("all", 105.0, 120.0, 700.0),
+        ];
+        assert_eq!(texts(more), ["4.3 Vested: all"]);
+        for other in [
+            run("4.3 V", 20.0, 50.0, 700.0),
+            run("4.3 V", 30.0, 60.0, 702.0),
+            Run { size: 12.0, ..run("4.3 V", 30.0, 60.0, 700.0) },
+            run("=", 50.0, 60.0, 700.0),
+        ] {
+            let found = after(other);
+            assert!(found.iter().all(|text| !text.contains("4.3 Vested")), "{found:?}");
+        }
+    }
 
     #[test]
     fn names_of_bold_fonts_are_known() {
