@@ -65,6 +65,7 @@ pub(super) struct PageContent {
 impl PageContent {
     /// Undrawn text over a painted area is the OCR text of a scanner. It is hidden if more text is drawn on the page. So is
     /// transparent text, but it is hidden if more than a trace of text is drawn: only scanners' pages have nothing else.
+    /// Pale text is visible if it was drawn below a gradient that is blended with it.
     fn hide_undrawn(&mut self) {
         let count = |visibility| -> usize {
             self.texts.iter().filter(|text| text.visibility == visibility).map(|text| text.length).sum()
@@ -75,6 +76,10 @@ impl PageContent {
             let shows_more = match text.visibility {
                 TextVisibility::Undrawn => shown > undrawn,
                 TextVisibility::Transparent => (shown + undrawn) * TRACE > transparent,
+                TextVisibility::PaleText if self.painted_areas.shows_text_below() => {
+                    text.visibility = TextVisibility::Shown;
+                    continue;
+                }
                 _ => continue,
             };
             if shows_more || !self.painted_areas.is_under(text.run.place) {

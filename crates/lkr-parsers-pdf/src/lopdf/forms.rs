@@ -115,7 +115,8 @@ impl<'a> PageInterpreter<'_, 'a> {
         let resources = form.resources.or(resources);
         let key = (id, resources.map_or(std::ptr::null(), std::ptr::from_ref));
         let page = form.matrix.then(state.page);
-        let state = State { page, is_cut_away: state.is_cut_away || form.is_cut_away, ..state.clone() };
+        let (inks, is_cut_away) = (state.inks.in_form(), state.is_cut_away || form.is_cut_away);
+        let state = State { page, inks, is_cut_away, ..state.clone() };
         self.open.push(id);
         if self.textless.contains_key(&key) {
             self.repeat(&form, resources, &state, key);

@@ -107,11 +107,23 @@ pub(super) struct Inks {
     stroke_alpha: f32,
     /// The text rendering mode.
     mode: u8,
+    /// Whether what is painted is mixed with what is below it.
+    blends: bool,
+    /// Whether the form is, whose content this paints.
+    form_blends: bool,
 }
 
 impl Inks {
     pub(super) const fn new() -> Self {
-        Self { fill: Ink::BLACK, stroke: Ink::BLACK, fill_alpha: 1.0, stroke_alpha: 1.0, mode: 0 }
+        Self {
+            fill: Ink::BLACK,
+            stroke: Ink::BLACK,
+            fill_alpha: 1.0,
+            stroke_alpha: 1.0,
+            mode: 0,
+            blends: false,
+            form_blends: false,
+        }
     }
 
     /// Applies an operator that sets a colour; returns whether it was one.
@@ -140,11 +152,24 @@ impl Inks {
         true
     }
 
-    /// Applies the alpha of a graphics state.
+    /// Applies the alpha and the blend mode of a graphics state.
     pub(super) fn cover(&mut self, document: &Document, state: &Dictionary) {
         let alpha = |key: &[u8]| state.get_deref(key, document).and_then(Object::as_float).ok();
         self.fill_alpha = alpha(b"ca").unwrap_or(self.fill_alpha);
         self.stroke_alpha = alpha(b"CA").unwrap_or(self.stroke_alpha);
+        if let Ok(Object::Name(mode)) = state.get_deref(b"BM", document) {
+            self.blends = !matches!(mode.as_slice(), b"Normal" | b"Compatible");
+        }
+    }
+
+    /// Whether what is painted is mixed with what is below it.
+    pub(super) const fn blends(&self) -> bool {
+        self.blends || self.form_blends
+    }
+
+    /// The inks at the start of a form: graphics states in it are about its own content.
+    pub(super) const fn in_form(self) -> Self {
+        Self { form_blends: self.blends(), ..self }
     }
 
     /// Sets the mode; an invalid mode counts as 0.

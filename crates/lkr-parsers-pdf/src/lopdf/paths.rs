@@ -62,7 +62,7 @@ impl Paths {
             "S" | "s" => self.paint(false, line()),
             "B" | "B*" | "b" | "b*" => self.paint(text && inks.fill_shows(), line()),
             "n" => self.paint(false, None),
-            "sh" if text => self.painted_areas.flood(),
+            "sh" if text => self.painted_areas.flood(inks.blends()),
             _ => return false,
         }
         true

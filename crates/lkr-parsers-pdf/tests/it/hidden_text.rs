@@ -1,6 +1,6 @@
 //! Hidden text is removed by every parser; similar but visible text is kept.
 
-use lkr_parsers::Source;
+use lkr_parsers::{Parser, Source};
 use lkr_parsers_pdf::PdfOptions;
 
 use crate::common::{Pdf, STATES, check, line, reads, rendering_parsers, set};
@@ -51,6 +51,23 @@ fn pale_text_on_an_area_that_is_blended_is_kept() {
         let parsed = parser.parse(&Source::new(&bytes)).unwrap();
         assert_eq!(parsed.text, "White words.\n\nBlack ones.", "{}: {:?}", parser.name(), parsed.warnings);
     }
+}
+
+#[test]
+fn pale_text_below_a_gradient_that_is_blended_is_kept() {
+    let read = |mode: &str| {
+        let gradient = "q /Blend gs /Blue sh Q\n";
+        let page = format!("1 g {}{gradient}0 g {}", set(700, "White words."), set(600, "Black ones."));
+        let states = format!(
+            "/ExtGState << /Blend << /BM /{mode} >> >> /Shading << /Blue << /ShadingType 2 /ColorSpace /DeviceRGB \
+             /Coords [0 0 0 800] /Function << /FunctionType 2 /Domain [0 1] /C0 [0 .3 .9] /C1 [0 .2 .5] /N 1 >> >> >>"
+        );
+        let bytes = Pdf::default().page(&page).entries(&states, "", "").bytes();
+        let parsed = lkr_parsers_pdf::Lopdf::new(PdfOptions::default()).parse(&Source::new(&bytes));
+        parsed.unwrap().text
+    };
+    assert_eq!(read("Color"), "White words.\n\nBlack ones.");
+    assert_eq!(read("Normal"), "Black ones.", "an opaque gradient covers them");
 }
 
 #[test]
