@@ -10,9 +10,8 @@ use crate::panels::Panels;
 use crate::product::{Rows, RowsMut, product};
 use crate::scratch::sized;
 
-/// The number of query rows of a head that are processed at a time, which bounds the score matrix for models with long
-/// inputs.
-const QUERY_BLOCK: usize = 256;
+/// The number of query rows of a head that are processed at a time, so that their scores stay in the cache.
+const QUERY_BLOCK: usize = 48;
 /// The same where a token sees its neighbours only: each block has scores for all that one of its rows sees, so a small block
 /// computes fewer scores that no row needs.
 const LOCAL_QUERY_BLOCK: usize = 64;

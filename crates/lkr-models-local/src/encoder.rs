@@ -10,7 +10,7 @@ use crate::kernels;
 use crate::layer::Layer;
 use crate::linear::{NormWeights, WeightFormat};
 use crate::rotary::Rotaries;
-use crate::scratch::Scratch;
+use crate::scratch::ScratchPool;
 use crate::tokens::Sequence;
 use crate::weights::Tensors;
 
@@ -23,6 +23,7 @@ pub(crate) struct Encoder {
     layers: Vec<Layer>,
     /// The norm behind the last layer, in families whose layers have their norms before them.
     final_norm: Option<NormWeights>,
+    scratch: ScratchPool,
 }
 
 impl Encoder {
@@ -49,6 +50,7 @@ impl Encoder {
                 }
             },
             config: config.clone(),
+            scratch: ScratchPool::default(),
         })
     }
 
@@ -59,10 +61,10 @@ impl Encoder {
     pub(crate) fn states(&self, sequences: &[&Sequence]) -> Result<States> {
         let lengths = Lengths::new(sequences.iter().map(|sequence| sequence.ids.len()).collect());
         let mut rows = self.embeddings.embed(self.arch, sequences, lengths.tokens())?;
-        let mut scratch = Scratch::default();
-        for layer in &self.layers {
-            layer.apply(self.arch, &self.config, &lengths, &mut rows, &mut scratch)?;
-        }
+        self.scratch.with(|scratch| {
+            let mut layers = self.layers.iter();
+            layers.try_for_each(|layer| layer.apply(self.arch, &self.config, &lengths, &mut rows, scratch))
+        })?;
         if let Some(norm) = &self.final_norm {
             kernels::layer_norm(self.arch, &mut rows, norm.as_norm());
         }

@@ -11,6 +11,8 @@ mod portable;
 mod quantize;
 mod weights;
 
+use std::ops::Range;
+
 use bytemuck::Pod;
 use lkr_models::Result;
 
@@ -29,8 +31,9 @@ const STEP_TERMS: usize = GROUP * STEP;
 pub(crate) const MAX_DEPTH: usize = 1 << 16;
 /// The most columns of a panel.
 const MAX_WIDTH: usize = 32;
-/// The number of results that are copied at a time.
-const COPIED: usize = 8;
+/// The number of results that are written at a time; the width of a panel is a multiple of one of them.
+const WIDE: usize = 16;
+const NARROW: usize = 8;
 /// The number of rows that pass all panels together, so that they stay in the cache.
 const BLOCK_ROWS: usize = 96;
 
@@ -125,31 +128,51 @@ impl ByteWeights {
         check_fit(rows, self.depth(), out, self.columns())?;
         with_kernel!(self.instruction_set(), kernel => kernel.run(
             #[inline(always)]
-            || {
-                bytes.quantize(rows, self.depth());
-                multiply(kernel, bytes, self, out);
-            },
+            || multiply(kernel, rows, bytes, self, out),
         ));
         Ok(())
     }
 }
 
+/// How many units 1 is; 0 if it is more than the type can say, so that numbers which are next to nothing become zero.
 #[inline(always)]
-fn multiply<K: Kernel>(kernel: K, rows: &ByteRows, weights: &ByteWeights, out: &mut RowsMut<'_>) {
-    for first in (0..rows.count()).step_by(BLOCK_ROWS) {
-        let count = BLOCK_ROWS.min(rows.count() - first);
+fn units_of_one(unit: f32) -> f32 {
+    let units = 1.0 / unit;
+    if units.is_finite() { units } else { 0.0 }
+}
+
+#[inline(always)]
+fn multiply<K: Kernel>(
+    kernel: K,
+    rows: Rows<'_>,
+    bytes: &mut ByteRows,
+    weights: &ByteWeights,
+    out: &mut RowsMut<'_>,
+) {
+    let blocks = blocks(rows.count);
+    bytes.quantize(
+        rows,
+        weights.depth(),
+        blocks.clone().flat_map(|block| heights(block.len(), K::MAX_HEIGHT)),
+    );
+    for block in blocks {
         for panel in weights.panels() {
-            let mut row = first;
-            for height in heights(count, K::MAX_HEIGHT) {
+            let mut row = block.start;
+            for height in heights(block.len(), K::MAX_HEIGHT) {
                 let numbers =
                     out.numbers.get_mut(row * out.stride + panel.first_column..).unwrap_or_default();
                 let mut place = RowsMut { numbers, stride: out.stride };
                 with_height!(height.min(K::MAX_HEIGHT), HEIGHT =>
-                    multiply_tile::<K, HEIGHT>(kernel, (rows, row), &panel, &mut place));
+                    multiply_tile::<K, HEIGHT>(kernel, (bytes, row), &panel, &mut place));
                 row += height;
             }
         }
     }
+}
+
+/// The rows that pass all panels together.
+fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+    (0..rows).step_by(BLOCK_ROWS).map(move |first| first..rows.min(first + BLOCK_ROWS))
 }
 
 /// Multiplies the `HEIGHT` rows from `first` on by a panel.
@@ -160,34 +183,53 @@ fn multiply_tile<K: Kernel, const HEIGHT: usize>(
     panel: &BytePanel<'_>,
     out: &mut RowsMut<'_>,
 ) {
-    let steps: [_; HEIGHT] = std::array::from_fn(|at| rows.steps(first + at));
     let mut sums = [kernel.zero(); HEIGHT];
     // The cast succeeds: bytes have no alignment, and a panel is whole.
     let panel_steps: &[[K::Columns; STEP]] = bytemuck::try_cast_slice(panel.bytes).unwrap_or_default();
-    for (at, columns) in panel_steps.iter().enumerate() {
-        let groups = steps.map(|steps| steps.get(at).unwrap_or(&[[0; GROUP]; STEP]));
+    for (columns, rows) in panel_steps.iter().zip(rows.tile::<HEIGHT>(first)) {
         for (at, columns) in columns.iter().enumerate() {
             let columns = kernel.load(columns);
-            for (sums, groups) in sums.iter_mut().zip(groups) {
-                *sums = kernel.add(*sums, groups.get(at).copied().unwrap_or_default(), columns);
+            for (sums, row) in sums.iter_mut().zip(rows) {
+                *sums = kernel.add(*sums, row.get(at).copied().unwrap_or_default(), columns);
             }
         }
     }
     let places = out.numbers.chunks_mut(out.stride.max(1));
     for ((sums, place), index) in sums.into_iter().zip(places).zip(first..) {
         let (scale, zero) = rows.scale_and_zero(index);
-        let mut row = [0.0; MAX_WIDTH];
         let sums = kernel.by_column(sums);
-        let columns = sums.iter().zip(panel.scales).zip(panel.sums);
-        for (out, ((&sum, &column_scale), &column_sum)) in row.iter_mut().zip(columns).take(K::WIDTH) {
-            *out = (sum - zero * column_sum) as f32 * (scale * column_scale);
+        let place = place.get_mut(..panel.columns).unwrap_or_default();
+        if K::WIDTH.is_multiple_of(WIDE) {
+            write::<WIDE>(&sums, (scale, zero), panel, place);
+        } else {
+            write::<NARROW>(&sums, (scale, zero), panel, place);
         }
-        // Arrays of a fixed size, because copying a slice calls a function.
-        let (chunks, rest) = place.get_mut(..panel.columns).unwrap_or_default().as_chunks_mut::<COPIED>();
-        let (row, _) = row.as_chunks::<COPIED>();
-        chunks.iter_mut().zip(row).for_each(|(place, numbers)| *place = *numbers);
-        let last = row.get(chunks.len()).into_iter().flatten();
-        rest.iter_mut().zip(last).for_each(|(place, &number)| *place = number);
+    }
+}
+
+/// Writes the numbers of a row whose sums with the columns of a panel these are, `LANES` at a time.
+#[inline(always)]
+fn write<const LANES: usize>(
+    sums: &[i32; MAX_WIDTH],
+    (scale, zero): (f32, i32),
+    panel: &BytePanel<'_>,
+    mut out: &mut [f32],
+) {
+    let columns = sums.as_chunks::<LANES>().0.iter();
+    let columns = columns.zip(panel.scales.as_chunks::<LANES>().0).zip(panel.sums.as_chunks::<LANES>().0);
+    for ((sums, scales), column_sums) in columns {
+        let mut numbers = [0.0; LANES];
+        let terms = sums.iter().zip(scales).zip(column_sums);
+        for (number, ((&sum, &column_scale), &column_sum)) in numbers.iter_mut().zip(terms) {
+            *number = (sum - zero * column_sum) as f32 * (scale * column_scale);
+        }
+        let (own, after) = out.split_at_mut(LANES.min(out.len()));
+        // An array of a fixed size, because copying a slice calls a function.
+        match own.as_chunks_mut() {
+            ([whole], _) => *whole = numbers,
+            (_, part) => part.iter_mut().zip(numbers).for_each(|(place, number)| *place = number),
+        }
+        out = after;
     }
 }
 
@@ -256,6 +298,79 @@ mod tests {
             let together = product(InstructionSet::best(), &rows, &columns);
             for (row, expected) in rows.iter().zip(&together) {
                 prop_assert_eq!(&product(InstructionSet::best(), std::slice::from_ref(row), &columns)[0], expected);
+            }
+        }
+    }
+
+    /// Around the heights of tiles, the blocks of rows, the widths of panels and the steps of a sum.
+    #[test]
+    fn odd_shapes_and_extreme_numbers_have_the_same_results_on_every_instruction_set() {
+        const EXTREMES: [f32; 9] = [1e18, -1e18, 1.0, -1.0, 0.0, -0.0, 1e-45, -1e-40, f32::MIN_POSITIVE];
+        let shapes = [1, 2, 11, 12, 13, 95, 96, 97, 109].map(|rows| {
+            [1, 3, 15, 16, 17, 65].map(|depth| [1, 7, 8, 15, 17, 33].map(|columns| (rows, depth, columns)))
+        });
+        for (at, &(rows, depth, columns)) in shapes.iter().flatten().flatten().enumerate() {
+            // Every other shape has extreme numbers; the others saturate, with the largest sums that there are.
+            let number = |row: usize, term: usize| match at % 2 {
+                0 => EXTREMES[(row * 7 + term * 5 + at) % EXTREMES.len()],
+                _ => {
+                    if (row / 3).is_multiple_of(2) {
+                        2.0
+                    } else {
+                        -2.0
+                    }
+                }
+            };
+            let matrix = |rows: usize| -> Vec<Vec<f32>> {
+                (0..rows).map(|row| (0..depth).map(|term| number(row, term)).collect()).collect()
+            };
+            let (rows, columns) = (matrix(rows), matrix(columns));
+            let portable = product(InstructionSet::Portable(portable::Portable), &rows, &columns);
+            for set in InstructionSet::available() {
+                assert_eq!(product(set, &rows, &columns), portable, "{set:?}, {depth} terms");
+            }
+            for (row, found) in rows.iter().zip(&portable) {
+                for (column, &found) in columns.iter().zip(found) {
+                    let terms = row.iter().zip(column).map(|(&a, &b)| f64::from(a) * f64::from(b));
+                    let (a, b) = (f64::from(largest(row)), f64::from(largest(column)));
+                    // What is next to nothing beside the smallest normal number becomes zero.
+                    let of_a_term = if a.min(b) < 1e-35 { a * b } else { a * b / 63.0 };
+                    let bound = of_a_term * depth as f64;
+                    let exact: f64 = terms.sum();
+                    assert!((f64::from(found) - exact).abs() <= bound + 1e-30, "{found}, not {exact}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_rows_have_an_empty_product() {
+        for set in InstructionSet::available() {
+            let weights = ByteWeights::of_columns(set, 2, [[1.0, 2.0].as_slice()].into_iter());
+            let rows = Rows { numbers: &[], count: 0, stride: 2 };
+            let mut out = [-1.0];
+            let place = &mut RowsMut { numbers: &mut out, stride: 1 };
+            weights.product(rows, place, &mut ByteRows::default()).unwrap();
+            assert_eq!(out, [-1.0]);
+        }
+    }
+
+    /// What an earlier product left in the buffer, in tiles of other heights, is not read.
+    #[test]
+    fn buffer_of_bytes_may_have_served_another_product() {
+        let mut bytes = ByteRows::default();
+        for set in InstructionSet::available() {
+            for (rows, depth) in [(30, 40), (7, 33), (13, 1)] {
+                let numbers: Vec<f32> = (0..rows * depth).map(|at| (at % 17) as f32 - 5.0).collect();
+                let column: Vec<f32> = (0..depth).map(|at| at as f32).collect();
+                let weights = ByteWeights::of_columns(set, depth, [column.as_slice()].into_iter());
+                let of = |bytes: &mut ByteRows| {
+                    let mut out = vec![0.0; rows];
+                    let rows = Rows { numbers: &numbers, count: rows, stride: depth };
+                    weights.product(rows, &mut RowsMut { numbers: &mut out, stride: 1 }, bytes).unwrap();
+                    out
+                };
+                assert_eq!(of(&mut bytes), of(&mut ByteRows::default()), "{set:?}");
             }
         }
     }

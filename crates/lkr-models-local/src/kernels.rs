@@ -30,7 +30,7 @@ pub(crate) fn activate(arch: Arch, activation: Activation, rows: &mut [f32], bia
     match activation {
         Activation::Gelu => map(arch, rows, bias, gelu),
         Activation::GeluTanh => map(arch, rows, bias, gelu_tanh),
-        Activation::Relu => map(arch, rows, bias, |x| x.max(0.0)),
+        Activation::Relu => map(arch, rows, bias, relu),
         Activation::Silu => map(arch, rows, bias, silu),
     }
 }
@@ -40,21 +40,21 @@ pub(crate) fn activate_gated(arch: Arch, activation: Activation, rows: &mut [f32
     match activation {
         Activation::Gelu => map_gated(arch, rows, bias, gelu),
         Activation::GeluTanh => map_gated(arch, rows, bias, gelu_tanh),
-        Activation::Relu => map_gated(arch, rows, bias, |x| x.max(0.0)),
+        Activation::Relu => map_gated(arch, rows, bias, relu),
         Activation::Silu => map_gated(arch, rows, bias, silu),
     }
 }
 
 /// Replaces each row of `rows`, with `columns` scores, by softmax(`scale` · row).
 pub(crate) fn softmax(arch: Arch, rows: &mut [f32], columns: usize, scale: f32) {
-    vectorized(
+    vectorized_with(
         arch,
         #[inline(always)]
-        || {
+        |arithmetic| {
             for row in rows.chunks_exact_mut(columns) {
                 let top = fold(row, f32::NEG_INFINITY, |best, x| if x > best { x } else { best });
                 for x in row.iter_mut() {
-                    *x = exp(scale * (*x - top));
+                    *x = exp(arithmetic, scale * (*x - top));
                 }
                 let inverse = 1.0 / fold(row, 0.0, |sum, x| sum + x);
                 for x in row.iter_mut() {
@@ -132,19 +132,55 @@ pub(crate) fn to_unit(vector: &mut [f32]) -> bool {
     length > 0.0 && length.is_finite()
 }
 
+/// How to add a product.
+#[derive(Debug, Clone, Copy)]
+struct Arithmetic {
+    /// Whether the processor has an instruction that rounds once. Without one, it would be a slow function.
+    is_fused: bool,
+}
+
+impl Arithmetic {
+    /// a · b + c.
+    #[inline(always)]
+    fn mul_add(self, a: f32, b: f32, c: f32) -> f32 {
+        if self.is_fused { a.mul_add(b, c) } else { a * b + c }
+    }
+
+    /// The polynomial with these coefficients, the highest one first.
+    #[inline(always)]
+    fn polynomial<const N: usize>(self, coefficients: [f32; N], x: f32) -> f32 {
+        let mut sum = 0.0;
+        for (at, coefficient) in coefficients.into_iter().enumerate() {
+            sum = if at == 0 { coefficient } else { self.mul_add(sum, x, coefficient) };
+        }
+        sum
+    }
+}
+
 /// Runs `body`, which must be `#[inline(always)]`, compiled for the instruction set of `arch`.
 #[inline(always)]
-pub(crate) fn vectorized(arch: Arch, body: impl FnMut()) {
+pub(crate) fn vectorized(arch: Arch, mut body: impl FnMut()) {
+    vectorized_with(
+        arch,
+        #[inline(always)]
+        |_| body(),
+    );
+}
+
+/// As [`vectorized`], for a body that adds products.
+#[inline(always)]
+fn vectorized_with(arch: Arch, body: impl FnMut(Arithmetic)) {
     struct Body<F>(F);
 
-    impl<F: FnMut()> WithSimd for Body<F> {
+    impl<F: FnMut(Arithmetic)> WithSimd for Body<F> {
         type Output = ();
 
         // Called by reference: a call by value would go through a separate function that the compiler does not inline
         // here, and code that is not inlined is not compiled for the instruction set.
         #[inline(always)]
         fn with_simd<S: Simd>(mut self, _: S) {
-            (self.0)();
+            // All that pulp knows with vectors have the instruction.
+            (self.0)(Arithmetic { is_fused: S::F32_LANES > 1 });
         }
     }
 
@@ -166,14 +202,14 @@ fn norm_row(row: &mut [f32], norm: Norm<'_>) {
 }
 
 #[inline(always)]
-fn map(arch: Arch, rows: &mut [f32], bias: &[f32], f: impl Fn(f32) -> f32) {
-    vectorized(
+fn map(arch: Arch, rows: &mut [f32], bias: &[f32], f: impl Fn(Arithmetic, f32) -> f32) {
+    vectorized_with(
         arch,
         #[inline(always)]
-        || {
+        |arithmetic| {
             for row in rows.chunks_exact_mut(bias.len()) {
                 for (x, &b) in row.iter_mut().zip(bias) {
-                    *x = f(*x + b);
+                    *x = f(arithmetic, *x + b);
                 }
             }
         },
@@ -181,17 +217,17 @@ fn map(arch: Arch, rows: &mut [f32], bias: &[f32], f: impl Fn(f32) -> f32) {
 }
 
 #[inline(always)]
-fn map_gated(arch: Arch, rows: &mut [f32], bias: &[f32], f: impl Fn(f32) -> f32) {
-    vectorized(
+fn map_gated(arch: Arch, rows: &mut [f32], bias: &[f32], f: impl Fn(Arithmetic, f32) -> f32) {
+    vectorized_with(
         arch,
         #[inline(always)]
-        || {
+        |arithmetic| {
             let half = bias.len() / 2;
             let (bias, gate_bias) = bias.split_at(half);
             for row in rows.chunks_exact_mut(half * 2) {
                 let (first, gates) = row.split_at_mut(half);
                 for (((x, &gate), &b), &gate_b) in first.iter_mut().zip(&*gates).zip(bias).zip(gate_bias) {
-                    *x = f(*x + b) * (gate + gate_b);
+                    *x = f(arithmetic, *x + b) * (gate + gate_b);
                 }
             }
         },
@@ -227,7 +263,9 @@ fn fold_mapped(row: &[f32], start: f32, map: impl Fn(f32) -> f32, combine: impl 
 ///
 /// x = n ln 2 + r with |r| ≤ ½ ln 2; the Taylor polynomial of degree 6 for eʳ, and 2ⁿ by its exponent bits.
 #[inline(always)]
-fn exp(x: f32) -> f32 {
+fn exp(arithmetic: Arithmetic, x: f32) -> f32 {
+    /// 1 / n!, from n = 6 on downwards.
+    const TAYLOR: [f32; 7] = [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
     /// 1.5 · 2²³: adding it leaves a rounded integer in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
     /// ln 2 in two parts, so that n · `LN_2_HIGH` is exact.
@@ -237,13 +275,10 @@ fn exp(x: f32) -> f32 {
 
     let clamped = if x > LOWEST { x } else { LOWEST };
     let clamped = if clamped < 88.0 { clamped } else { 88.0 };
-    let shifted = clamped * std::f32::consts::LOG2_E + ROUND;
+    let shifted = arithmetic.mul_add(clamped, std::f32::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
-    let r = (clamped - n * LN_2_HIGH) - n * LN_2_LOW;
-    let mut sum = 1.0 / 720.0;
-    for factor in [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
-        sum = sum * r + factor;
-    }
+    let r = arithmetic.mul_add(n, -LN_2_LOW, arithmetic.mul_add(n, -LN_2_HIGH, clamped));
+    let sum = arithmetic.polynomial(TAYLOR, r);
     let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(1.0f32.to_bits()));
     if x > LOWEST { sum * power } else { 0.0 }
 }
@@ -253,33 +288,36 @@ fn exp(x: f32) -> f32 {
 /// Φ by 1 − erf(z) ≈ (a₁t + … + a₅t⁵) e^(−z²), t = 1 / (1 + pz): Abramowitz and Stegun, Handbook of Mathematical
 /// Functions, 7.1.26, with an error of at most 1.5 · 10⁻⁷.
 #[inline(always)]
-fn gelu(x: f32) -> f32 {
-    const P: f32 = 0.327_591_1;
+fn gelu(arithmetic: Arithmetic, x: f32) -> f32 {
+    const P: f32 = 0.327_591_1 * std::f32::consts::FRAC_1_SQRT_2;
     const A: [f32; 5] = [1.061_405_4, -1.453_152, 1.421_413_7, -0.284_496_74, 0.254_829_6];
 
     let size = x.abs();
-    let t = 1.0 / (1.0 + P * std::f32::consts::FRAC_1_SQRT_2 * size);
-    let mut sum = 0.0;
-    for factor in A {
-        sum = (sum + factor) * t;
-    }
-    let tail = 0.5 * sum * exp(-0.5 * x * x);
+    let t = 1.0 / arithmetic.mul_add(P, size, 1.0);
+    let sum = arithmetic.polynomial(A, t) * t;
+    let tail = 0.5 * sum * exp(arithmetic, -0.5 * x * x);
     // Φ(x) is `tail` below 0 and 1 − `tail` above.
-    (if x > 0.0 { x } else { 0.0 }) - size * tail
+    arithmetic.mul_add(-size, tail, if x > 0.0 { x } else { 0.0 })
 }
 
 /// x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))), which is x / (1 + e^(−2u)) for the tanh of u.
 #[inline(always)]
-fn gelu_tanh(x: f32) -> f32 {
+fn gelu_tanh(arithmetic: Arithmetic, x: f32) -> f32 {
     const ROOT_2_OVER_PI: f32 = 0.797_884_6;
     let u = ROOT_2_OVER_PI * (x + 0.044_715 * x * x * x);
-    x / (1.0 + exp(-2.0 * u))
+    x / (1.0 + exp(arithmetic, -2.0 * u))
 }
 
 /// x / (1 + e⁻ˣ).
 #[inline(always)]
-fn silu(x: f32) -> f32 {
-    x / (1.0 + exp(-x))
+fn silu(arithmetic: Arithmetic, x: f32) -> f32 {
+    x / (1.0 + exp(arithmetic, -x))
+}
+
+/// The greater one of x and 0.
+#[inline(always)]
+fn relu(_: Arithmetic, x: f32) -> f32 {
+    x.max(0.0)
 }
 
 #[cfg(test)]
@@ -299,15 +337,20 @@ mod tests {
         (from * 64..=to * 64).map(|step| step as f32 / 64.0)
     }
 
+    const ARITHMETICS: [Arithmetic; 2] = [Arithmetic { is_fused: false }, Arithmetic { is_fused: true }];
+
     #[test]
     fn exp_is_accurate_over_its_range() {
-        for x in points(-86, 87) {
-            let (found, exact) = (f64::from(exp(x)), f64::from(x).exp());
-            assert!((found / exact - 1.0).abs() < 3e-7, "exp({x}) = {found}, not {exact}");
+        for arithmetic in ARITHMETICS {
+            let exp = |x| exp(arithmetic, x);
+            for x in points(-86, 87) {
+                let (found, exact) = (f64::from(exp(x)), f64::from(x).exp());
+                assert!((found / exact - 1.0).abs() < 3e-7, "exp({x}) = {found}, not {exact}");
+            }
+            assert_eq!(exp(-1000.0), 0.0);
+            assert_eq!(exp(f32::NEG_INFINITY), 0.0);
+            assert!(exp(1000.0).is_finite());
         }
-        assert_eq!(exp(-1000.0), 0.0);
-        assert_eq!(exp(f32::NEG_INFINITY), 0.0);
-        assert!(exp(1000.0).is_finite());
     }
 
     /// Φ(x) by the midpoint rule from −12 in 24,000 steps.
@@ -319,16 +362,19 @@ mod tests {
 
     #[test]
     fn activations_equal_their_definitions() {
-        for x in points(-8, 8).step_by(16) {
+        for (arithmetic, x) in
+            ARITHMETICS.iter().flat_map(|&it| points(-8, 8).step_by(16).map(move |x| (it, x)))
+        {
+            let (gelu, gelu_tanh) = (gelu(arithmetic, x), gelu_tanh(arithmetic, x));
             let wide = f64::from(x);
             let exact = wide * normal_cdf(wide);
             let tolerance = 3e-7 * wide.abs().max(1.0);
-            assert!((f64::from(gelu(x)) - exact).abs() < tolerance, "gelu({x}) = {}, not {exact}", gelu(x));
+            assert!((f64::from(gelu) - exact).abs() < tolerance, "gelu({x}) = {gelu}, not {exact}");
             let inner = (2.0 / std::f64::consts::PI).sqrt() * (wide + 0.044_715 * wide.powi(3));
             let exact = 0.5 * wide * (1.0 + inner.tanh());
-            assert!((f64::from(gelu_tanh(x)) - exact).abs() < tolerance * 2.0, "gelu_tanh({x})");
+            assert!((f64::from(gelu_tanh) - exact).abs() < tolerance * 2.0, "gelu_tanh({x})");
             let exact = wide / (1.0 + (-wide).exp());
-            assert!((f64::from(silu(x)) - exact).abs() < tolerance, "silu({x})");
+            assert!((f64::from(silu(arithmetic, x)) - exact).abs() < tolerance, "silu({x})");
         }
     }
 

@@ -16,7 +16,7 @@ use gated::GatedLayer;
 use post_norm::PostNormLayer;
 
 /// The number of tokens that pass the feed-forward part at a time, so that its wide rows stay in the cache.
-const FEED_BLOCK: usize = 192;
+const FEED_BLOCK: usize = 96;
 
 /// The weights of one layer.
 #[derive(Debug)]

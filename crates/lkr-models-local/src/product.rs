@@ -200,6 +200,14 @@ mod tests {
         rows.iter().map(|row| columns.iter().map(|column| dot(row, column)).collect()).collect()
     }
 
+    /// The instruction sets of this processor that products are compiled for, the best one first.
+    fn archs() -> Vec<Arch> {
+        let mut archs = vec![Arch::new(), Arch::Scalar];
+        #[cfg(target_arch = "x86_64")]
+        archs.extend(pulp::x86::V3::try_new().map(Arch::V3));
+        archs
+    }
+
     fn product_of(arch: Arch, rows: &[Vec<f32>], panels: &Panels, gap: usize) -> Vec<Vec<f32>> {
         let gapped = |row: &Vec<f32>| [row.as_slice(), &vec![7.0; gap]].concat();
         let numbers: Vec<f32> = rows.iter().flat_map(gapped).collect();
@@ -229,7 +237,7 @@ mod tests {
     proptest! {
         #[test]
         fn product_is_that_of_the_definition((rows, columns) in operands(), gap in 0_usize..3) {
-            for arch in [Arch::new(), Arch::Scalar] {
+            for arch in archs() {
                 let depth = rows[0].len();
                 let panels = Panels::of_columns(arch, depth, columns.iter().map(Vec::as_slice));
                 let found = product_of(arch, &rows, &panels, gap);
@@ -252,6 +260,38 @@ mod tests {
             let together = product_of(arch, &rows, &panels, 0);
             for (row, expected) in rows.iter().zip(&together) {
                 prop_assert_eq!(&product_of(arch, std::slice::from_ref(row), &panels, 0)[0], expected);
+            }
+        }
+    }
+
+    /// Around the heights of tiles, the blocks of rows, the widths of panels and the steps of a sum.
+    #[test]
+    fn odd_shapes_and_extreme_numbers_have_the_product_of_the_definition() {
+        const EXTREMES: [f32; 9] = [1e18, -1e18, 1.0, -1.0, 0.0, -0.0, 1e-45, -1e-40, f32::MIN_POSITIVE];
+        for (rows, depth, columns) in [0, 1, 2, 6, 7, 13, 47, 48, 49, 97].into_iter().flat_map(|rows| {
+            [1, 7, 8, 9, 33].into_iter().flat_map(move |depth| {
+                [1, 2, 8, 15, 16, 17, 31, 33].into_iter().map(move |columns| (rows, depth, columns))
+            })
+        }) {
+            let matrix = |rows: usize| -> Vec<Vec<f32>> {
+                let number = |row: usize, term: usize| EXTREMES[(row * 7 + term * 5) % EXTREMES.len()];
+                (0..rows).map(|row| (0..depth).map(|term| number(row, term)).collect()).collect()
+            };
+            let (rows, columns) = (matrix(rows), matrix(columns));
+            let expected = expected(&rows, &columns);
+            for arch in archs() {
+                let panels = Panels::of_columns(arch, depth, columns.iter().map(Vec::as_slice));
+                let found = product_of(arch, &rows, &panels, 1);
+                assert_eq!(found.len(), rows.len());
+                for ((row, found), expected) in rows.iter().zip(found).zip(&expected) {
+                    for ((column, found), expected) in columns.iter().zip(found).zip(expected) {
+                        // Each sum and product is rounded; what is too small for the type becomes zero.
+                        let sizes =
+                            row.iter().zip(column).map(|(&a, &b)| (f64::from(a) * f64::from(b)).abs());
+                        let bound = sizes.sum::<f64>() * f64::from(f32::EPSILON) * depth as f64 + 1e-37;
+                        assert!((f64::from(found) - expected).abs() <= bound, "{found}, not {expected}");
+                    }
+                }
             }
         }
     }

@@ -1,4 +1,4 @@
-use super::{GROUP, InstructionSet, STEP_TERMS};
+use super::{GROUP, InstructionSet, STEP_TERMS, units_of_one};
 
 /// The weights of a linear layer as signed bytes, in panels of as many columns as a kernel computes at a time.
 ///
@@ -91,7 +91,7 @@ fn quantize<'a>(numbers: &[f32], bytes: impl Iterator<Item = &'a mut i8>) -> (f3
     let largest =
         numbers.iter().fold(0.0_f32, |largest, &x| if x.abs() <= largest { largest } else { x.abs() });
     let unit = largest / 127.0;
-    let inverse = if unit > 0.0 { 1.0 / unit } else { 0.0 };
+    let inverse = units_of_one(unit);
     let mut sum = 0;
     for (&number, byte) in numbers.iter().zip(bytes) {
         *byte = (number * inverse).round().clamp(-127.0, 127.0) as i8;
