@@ -11,6 +11,7 @@ mod query;
 mod read;
 mod record;
 pub(crate) mod registry;
+mod rows;
 mod scope;
 mod sparse;
 mod tag_changes;
@@ -205,7 +206,7 @@ impl VectorStore for LmdbVectors {
 
 /// The name of a part of a point in errors: by the point id if that is readable.
 fn describe_point_part(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, part: &str) -> String {
-    match write::origin(kb, txn, collection, id) {
+    match rows::origin(kb, txn, collection, id) {
         Ok((point, _)) => format!("{part} of point {point}"),
         Err(_) => format!("{part} of point number {id} of collection number {collection}"),
     }

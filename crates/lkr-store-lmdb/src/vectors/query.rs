@@ -15,9 +15,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::{
     dense::{self, DenseQuery},
     filter, registry,
+    rows::origin,
     scope::PointScope,
     sparse,
-    write::{check_dims, origin},
+    write::check_dims,
 };
 use crate::{
     env::{Kb, Snapshot},

@@ -88,10 +88,15 @@ impl StoredBody {
 /// The tags of a body's row; the payload is not read. `None` if they are damaged.
 pub(crate) fn tags_of_row(checksummed: &[u8]) -> Option<StoredTags> {
     let (_, body) = checksummed.split_first_chunk::<4>()?;
+    tags_and_payload(body).map(|(tags, _)| tags)
+}
+
+/// The tags and the payload of a body; its terms are not read. `None` if they are damaged.
+pub(crate) fn tags_and_payload(body: &[u8]) -> Option<(StoredTags, &[u8])> {
     let mut fields = FieldReader(body);
     let terms = fields.u32()? as usize;
     fields.take(terms)?;
-    decode_stored_tags(&mut fields)
+    Some((decode_stored_tags(&mut fields)?, fields.0))
 }
 
 fn decode_stored_tags(fields: &mut FieldReader) -> Option<StoredTags> {
@@ -233,6 +238,7 @@ mod tests {
                 let next = term.wrapping_add(1);
                 prop_assert_eq!(terms.weight(next).is_some(), body.sparse.indices().contains(&next));
             }
+            prop_assert_eq!(tags_and_payload(&bytes), Some((body.tags.clone(), &body.payload[..])));
             let read = StoredBody::decode(&bytes).unwrap();
             prop_assert_eq!((read.tags, read.sparse, read.payload), (body.tags, body.sparse, body.payload));
         }
@@ -260,6 +266,7 @@ mod tests {
         fn decode_of_arbitrary_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             decode_origin(&bytes);
             StoredBody::decode(&bytes);
+            tags_and_payload(&bytes);
             StoredTerms::of_row(&bytes);
             decode_dense(&bytes, 3);
         }

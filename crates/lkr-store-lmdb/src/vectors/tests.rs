@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::{
     bitmap, filter, keys, migrate::migrate_from_format_2, postings, read, registry,
-    registry::CollectionEntry, scope::PointScope, sparse, value_key, verify, write,
+    registry::CollectionEntry, rows, scope::PointScope, sparse, value_key, verify, write,
 };
 use crate::{
     env::Kb,
@@ -85,7 +85,7 @@ impl Fixture {
         let txn = self.kb.env.read_txn()?;
         let query = SparseVector::from_pairs([(1, 1.0)]);
         let found = self.search(&txn, &query, &Scope::All, 10_000)?;
-        let hit = |(score, id)| Ok((write::origin(&self.kb, &txn, self.entry.number, id)?.1.ordinal, score));
+        let hit = |(score, id)| Ok((rows::origin(&self.kb, &txn, self.entry.number, id)?.1.ordinal, score));
         let mut found = found.into_iter().map(hit).collect::<InternalResult<Vec<_>>>()?;
         found.sort_by_key(|(ordinal, _)| *ordinal);
         Ok(found)
@@ -107,7 +107,7 @@ impl Fixture {
     fn in_scope(&self, scope: &Scope) -> Vec<(u32, f32)> {
         let txn = self.kb.env.read_txn().unwrap();
         let found = self.search(&txn, &SparseVector::from_pairs([(1, 1.0)]), scope, 10_000).unwrap();
-        let ordinal = |id| write::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal;
+        let ordinal = |id| rows::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal;
         let mut found: Vec<_> = found.into_iter().map(|(score, id)| (ordinal(id), score)).collect();
         found.sort_by_key(|(ordinal, _)| *ordinal);
         found
@@ -135,7 +135,7 @@ impl Fixture {
     fn matching_ids(&self, filter: &Filter) -> Vec<u32> {
         let txn = self.kb.env.read_txn().unwrap();
         let ids = filter::matching_ids(&self.kb, &txn, self.entry.number, filter).unwrap();
-        ids.iter().map(|id| write::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal).collect()
+        ids.iter().map(|id| rows::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal).collect()
     }
 }
 
@@ -159,7 +159,7 @@ fn bitmaps_of_ids_in_several_parts_are_complete() {
     assert_eq!(best.len(), 200);
     let idf = |n: f64| (1.0 + (200.0 - n + 0.5) / (n + 0.5)).ln();
     for (score, id) in best {
-        let n = write::origin(&fixture.kb, &txn, fixture.entry.number, id).unwrap().1.ordinal;
+        let n = rows::origin(&fixture.kb, &txn, fixture.entry.number, id).unwrap().1.ordinal;
         let expected = idf(200.0) * f64::from(1 + n) + if n % 5 == 3 { idf(40.0) } else { 0.0 };
         assert!((f64::from(score) - expected).abs() < 1e-5, "{score} for {expected}");
     }

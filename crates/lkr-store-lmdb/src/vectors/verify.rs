@@ -16,8 +16,8 @@ use super::{
     filter, keys,
     record::{Body, StoredBody, decode_dense, decode_origin},
     registry::{self, CollectionEntry, NUMBERS},
+    rows,
     tag_sets::{self, TagReader, TagSetId},
-    write,
 };
 use crate::{
     codec::verify_checksum,
@@ -192,7 +192,7 @@ impl PointCheck<'_> {
             }
             let id = filter::decode_internal(entry, String::new).ok().filter(|id| status.whole.contains(*id));
             let leads_to = match id {
-                Some(id) => write::origin(self.kb, self.txn, self.entry.number, id).ok(),
+                Some(id) => rows::origin(self.kb, self.txn, self.entry.number, id).ok(),
                 None => None,
             };
             if leads_to.is_none() || leads_to.map(|(point, _)| point) != point {
