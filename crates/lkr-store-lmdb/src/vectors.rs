@@ -1,6 +1,7 @@
 //! The port `VectorStore`.
 
 mod bitmap;
+mod cache;
 mod dense;
 mod filter;
 mod kernel;
@@ -37,6 +38,7 @@ use lkr_vectors::{
 
 pub(crate) use self::{
     bitmap::{Field, read as read_bitmap},
+    cache::PointCaches,
     dense::vector as read_vector,
     migrate::migrate_from_format_2,
     verify::{migrate_bitmaps, rebuild_indexes, verify},
@@ -118,7 +120,9 @@ impl VectorStore for LmdbVectors {
 
     async fn drop_collection(&self, collection: &Collection) -> Result<()> {
         let name = collection.clone();
-        self.write("drop_collection", move |kb, txn| registry::remove(kb, txn, &name)).await
+        let dropped = self.write("drop_collection", move |kb, txn| registry::remove(kb, txn, &name)).await?;
+        dropped.into_iter().for_each(|number| self.shared.caches.forget(number));
+        Ok(())
     }
 
     async fn upsert(&self, collection: &Collection, points: Vec<Point>) -> Result<()> {

@@ -191,11 +191,9 @@ pub(crate) fn inverse_length(vector: &[f32]) -> f32 {
     if square > 0.0 { square.sqrt().recip() as f32 } else { 0.0 }
 }
 
-/// The values of [`encode_dense`]; `None` if their number is not `dims`.
-pub(crate) fn decode_dense(bytes: &[u8], dims: usize) -> Option<Vec<f32>> {
-    let (values, rest) = bytes.get(4..)?.as_chunks::<4>();
-    let fits = values.len() == dims && rest.is_empty();
-    fits.then(|| values.iter().copied().map(f32::from_le_bytes).collect())
+/// The values of [`encode_dense`], four bytes each; `None` if their number is not `dims`.
+pub(crate) fn dense_values(bytes: &[u8], dims: usize) -> Option<&[u8]> {
+    bytes.get(4..).filter(|values| values.len() == 4 * dims)
 }
 
 #[cfg(test)]
@@ -268,7 +266,7 @@ mod tests {
             StoredBody::decode(&bytes);
             tags_and_payload(&bytes);
             StoredTerms::of_row(&bytes);
-            decode_dense(&bytes, 3);
+            dense_values(&bytes, 3);
         }
     }
 }

@@ -79,7 +79,7 @@ fn pending(
     query: &SparseVector,
 ) -> InternalResult<Vec<Vec<Entry>>> {
     let mut entries = vec![Vec::new(); query.len()];
-    postings::for_each_pending(kb, txn, collection, scope.ids(), |id, terms| {
+    postings::for_each_pending(kb, txn, collection, scope.restriction(), |id, terms| {
         for (term, entries) in query.indices().iter().zip(&mut entries) {
             entries.extend(terms.weight(*term).map(|weight| (id, weight)));
         }

@@ -99,8 +99,7 @@ impl Fixture {
         limit: usize,
     ) -> InternalResult<Vec<(f32, u32)>> {
         let scope = PointScope::read(&self.kb, txn, self.entry.number, scope)?;
-        let selected = scope.and(None);
-        sparse::search(&self.kb, txn, self.entry.number, query, (&scope, selected.as_ref()), limit)
+        sparse::search(&self.kb, txn, self.entry.number, query, (&scope, scope.restriction()), limit)
     }
 
     /// The ordinals and scores of the points of a scope with term 1.
