@@ -1,9 +1,10 @@
-//! What queries keep of points in memory: their quantised vectors.
+//! What queries keep of points in memory: their quantised vectors, and the terms of pending points.
 //!
 //! A point keeps its vectors as long as it keeps its internal id, and ids only grow. So what is kept is never wrong; it
 //! may only be of a point that the snapshot of a query does not have, or no longer has.
 
 mod code_table;
+mod pending_table;
 
 use std::{
     collections::HashMap,
@@ -12,7 +13,7 @@ use std::{
 
 use heed::RoTxn;
 
-pub(crate) use self::code_table::CodeTable;
+pub(crate) use self::{code_table::CodeTable, pending_table::PendingTable};
 use super::registry::{self, IdCounters};
 use crate::{env::Kb, error::InternalResult};
 
@@ -21,12 +22,15 @@ use crate::{env::Kb, error::InternalResult};
 pub(crate) struct PointCaches {
     /// The quantised vectors of the collections that are scanned.
     pub(crate) codes: PointCache<CodeTable>,
+    /// The terms of pending points.
+    pub(crate) pending: PointCache<PendingTable>,
 }
 
 impl PointCaches {
     /// Frees what is kept of a collection.
     pub(crate) fn forget(&self, collection: u16) {
         self.codes.forget(collection);
+        self.pending.forget(collection);
     }
 }
 
@@ -104,3 +108,6 @@ fn read<T>(table: &RwLock<T>) -> RwLockReadGuard<'_, T> {
 fn write<T>(table: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     table.write().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,7 +115,8 @@ fn run_query(shared: &StoreShared, txn: &RoTxn, query: &Query) -> InternalResult
     let selected = selected.as_ref().or(scope.restriction());
     let best = match &query.vector {
         QueryVector::Sparse(vector) => {
-            sparse::search(kb, txn, entry.number, vector, (&scope, selected), query.limit)?
+            let collection = (entry.number, &shared.caches.pending);
+            sparse::search(kb, txn, collection, vector, (&scope, selected), query.limit)?
         }
         QueryVector::Dense(vector) => {
             let points = selected.unwrap_or(scope.ids());

@@ -161,9 +161,14 @@ impl<'t> StoredTerms<'t> {
         self.terms.len()
     }
 
-    pub(crate) fn to_vector(self) -> SparseVector {
+    /// The terms with their weights.
+    pub(crate) fn iter(self) -> impl Iterator<Item = (u32, f32)> {
         let terms = self.terms.iter().copied().map(u32::from_le_bytes);
-        SparseVector::from_pairs(terms.zip(self.weights.iter().copied().map(f32::from_le_bytes)))
+        terms.zip(self.weights.iter().copied().map(f32::from_le_bytes))
+    }
+
+    pub(crate) fn to_vector(self) -> SparseVector {
+        SparseVector::from_pairs(self.iter())
     }
 }
 

@@ -9,8 +9,15 @@ use lkr_vectors::{
 use proptest::prelude::*;
 
 use super::{
-    bitmap, filter, keys, migrate::migrate_from_format_2, postings, read, registry,
-    registry::CollectionEntry, rows, scope::PointScope, sparse, value_key, verify, write,
+    bitmap,
+    cache::{PendingTable, PointCache},
+    filter, keys,
+    migrate::migrate_from_format_2,
+    postings, read, registry,
+    registry::CollectionEntry,
+    rows,
+    scope::PointScope,
+    sparse, value_key, verify, write,
 };
 use crate::{
     env::Kb,
@@ -20,6 +27,7 @@ use crate::{
 struct Fixture {
     kb: Kb,
     entry: CollectionEntry,
+    pending: PointCache<PendingTable>,
     _dir: tempfile::TempDir,
 }
 
@@ -35,7 +43,7 @@ fn fixture() -> Fixture {
     let txn = kb.env.read_txn().unwrap();
     let entry = registry::require(&kb, &txn, &collection).unwrap();
     drop(txn);
-    Fixture { kb, entry, _dir: dir }
+    Fixture { kb, entry, pending: PointCache::default(), _dir: dir }
 }
 
 fn id(n: u32) -> PointId {
@@ -99,7 +107,8 @@ impl Fixture {
         limit: usize,
     ) -> InternalResult<Vec<(f32, u32)>> {
         let scope = PointScope::read(&self.kb, txn, self.entry.number, scope)?;
-        sparse::search(&self.kb, txn, self.entry.number, query, (&scope, scope.restriction()), limit)
+        let collection = (self.entry.number, &self.pending);
+        sparse::search(&self.kb, txn, collection, query, (&scope, scope.restriction()), limit)
     }
 
     /// The ordinals and scores of the points of a scope with term 1.
