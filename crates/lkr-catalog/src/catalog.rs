@@ -4,7 +4,7 @@ use lkr_domain::{Clock, DocId, Document, Scope, SpaceName, TaskId};
 use lkr_state::{ConflictError, Record, StateStore, StateStoreExt, StoreClock, Write};
 use time::OffsetDateTime;
 
-use crate::{Outbox, Result, Task, document, key, task_record::read_task};
+use crate::{DocumentRecord, Outbox, Result, Task, document, key, task_record::read_task};
 
 /// The records of documents and tasks in a state store. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -79,12 +79,19 @@ impl Catalog {
 
     /// The records of several documents, in the order of `ids`; `None` for those that are not live.
     pub async fn documents(&self, ids: &[DocId]) -> Result<Vec<Option<Document>>> {
+        let records = self.document_values(ids).await?;
+        records.map(|(id, record)| record.map(|r| document::decode(id, &r.value)).transpose()).collect()
+    }
+
+    /// The same records, hardly decoded.
+    pub async fn document_records(&self, ids: &[DocId]) -> Result<Vec<Option<DocumentRecord>>> {
+        let records = self.document_values(ids).await?;
+        records.map(|(id, record)| record.map(|r| DocumentRecord::new(id, r.value)).transpose()).collect()
+    }
+
+    async fn document_values(&self, ids: &[DocId]) -> Result<impl Iterator<Item = (DocId, Option<Record>)>> {
         let keys: Vec<_> = ids.iter().map(|&id| key::document(id)).collect();
-        let records = self.state.get_many(&keys).await?;
-        ids.iter()
-            .zip(records)
-            .map(|(&id, record)| record.map(|r| document::decode(id, &r.value)).transpose())
-            .collect()
+        Ok(ids.iter().copied().zip(self.state.get_many(&keys).await?))
     }
 
     /// A task's record.

@@ -1,5 +1,7 @@
 //! The stored form of a document's record.
 
+use std::borrow::Cow;
+
 use lkr_domain::{Counts, Creator, DocId, Document, Fingerprint, Metadata, Original, SpaceName};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -94,10 +96,59 @@ pub(crate) fn decode(doc_id: DocId, bytes: &[u8]) -> Result<Document> {
     })
 }
 
+/// The versions of the record.
+#[derive(Debug, Deserialize)]
+enum Version {
+    #[serde(rename = "1")]
+    V1,
+}
+
+/// The fields that every version of the record has.
+#[derive(Debug, Deserialize)]
+struct Head<'r> {
+    #[serde(rename = "v")]
+    _version: Version,
+    #[serde(borrow)]
+    space: Cow<'r, str>,
+    revision: u64,
+}
+
+/// The space and the revision of a record; the rest is not decoded.
+pub(crate) fn decode_head(bytes: &[u8]) -> Result<(SpaceName, u64)> {
+    let head: Head<'_> =
+        serde_json::from_slice(bytes).map_err(|e| Error::corrupt("read document record", e))?;
+    Ok((space_of(head.space.into_owned())?, head.revision))
+}
+
 /// The space of a stored record. Records of versions without spaces name none.
 pub(crate) fn space_of(stored: String) -> Result<SpaceName> {
     if stored.is_empty() {
         return Ok(SpaceName::default());
     }
     stored.try_into().map_err(|e| Error::corrupt("read space of record", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORD: &str = r#"{"title": "\"space\"", "metadata": {"revision": "9"}, "v": "1", "space": "sp\u0061ce", "revision": 7}"#;
+
+    #[test]
+    fn head_of_a_record_is_its_space_and_revision() {
+        let (space, revision) = decode_head(RECORD.as_bytes()).unwrap();
+        assert_eq!((space.as_str(), revision), ("space", 7));
+        let unnamed = RECORD.replace("sp\\u0061ce", "");
+        assert_eq!(decode_head(unnamed.as_bytes()).unwrap(), (SpaceName::default(), 7));
+    }
+
+    #[test]
+    fn damaged_record_has_no_head() {
+        let unknown = RECORD.replace(r#""v": "1""#, r#""v": "2""#);
+        let headless = RECORD.strip_prefix('{').unwrap();
+        let cut_off = RECORD.strip_suffix('}').unwrap();
+        for record in [unknown.as_str(), headless, cut_off, r#"{"v": "1"}"#, ""] {
+            assert_eq!(decode_head(record.as_bytes()).unwrap_err().kind(), crate::ErrorKind::Corrupt);
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use lkr_domain::PointId;
-use lkr_text::{Language, QueryTerm, overlap};
+use lkr_text::{Language, QueryWords};
 
 use crate::{GroupBy, candidate::Candidate, fusion, page::page};
 
@@ -15,9 +15,9 @@ pub(crate) const DEPTH: usize = 30;
 const HEADED_DEPTH: usize = 10;
 
 /// The share of the query in the heading right above a chunk in `language`, from 0 to 1; `None` without a heading.
-pub(crate) fn share(terms: &[QueryTerm], path: &[String], language: &str) -> Option<f64> {
+pub(crate) fn share(query: &QueryWords<'_>, path: &[String], language: &str) -> Option<f64> {
     let language = Language::from_code(language);
-    path.last().map(|heading| fusion::heading_share(overlap(terms, heading, language)))
+    path.last().map(|heading| fusion::heading_share(query.overlap(heading, language)))
 }
 
 /// Adds the evidence of headings to the scores of the best of `candidates`, which are sorted, and reduces the evidence
@@ -47,7 +47,8 @@ mod tests {
     #[test]
     fn share_counts_the_query_words_in_the_nearest_heading() {
         let terms = lkr_text::query_terms("the maximum number of layers");
-        let share = |path: &[String]| share(&terms, path, "en");
+        let words = QueryWords::new(&terms);
+        let share = |path: &[String]| share(&words, path, "en");
         let path = |headings: &[&str]| headings.iter().map(|&heading| heading.to_owned()).collect::<Vec<_>>();
         assert_eq!(share(&path(&["Training", "Layers"])), Some(1.0 / 3.0));
         assert_eq!(share(&path(&["Layers", "Training"])), Some(0.0), "only the nearest heading counts");

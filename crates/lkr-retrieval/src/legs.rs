@@ -128,7 +128,7 @@ pub(crate) async fn query<const N: usize>(
         add_queries(legs_query, selection, &specs, &mut batch, legs);
     }
     let started = Instant::now();
-    let lists = if batch.is_empty() { Vec::new() } else { store.query_batch(&batch).await? };
+    let lists = query_batch(store, &mut batch).await?;
     let took = started.elapsed();
     let queried = answered.iter_mut().flat_map(|legs| &mut legs.all).filter(|leg| leg.queried);
     for ((leg, query), hits) in queried.zip(&batch).zip(lists) {
@@ -139,6 +139,19 @@ pub(crate) async fn query<const N: usize>(
         first.took = took;
     }
     Ok(answered)
+}
+
+/// The hits of the queries, in their order. The store gets the queries of the lowest layer first: they take longest, so that
+/// its threads end at about the same time.
+async fn query_batch(store: &dyn VectorStore, batch: &mut [Query]) -> Result<Vec<Vec<Hit>>> {
+    if batch.is_empty() {
+        return Ok(Vec::new());
+    }
+    batch.reverse();
+    let mut lists = store.query_batch(batch).await?;
+    batch.reverse();
+    lists.reverse();
+    Ok(lists)
 }
 
 /// Adds the legs of a query, without hits, and to the batch one query for each leg that has a vector.
@@ -187,4 +200,37 @@ fn dense(query: &EncodedQuery, spec: &CollectionSpec) -> Option<QueryVector> {
 
 fn sparse(query: &EncodedQuery) -> Option<QueryVector> {
     (!query.sparse.is_empty()).then(|| QueryVector::Sparse(query.sparse.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use lkr_domain::SparseVector;
+    use lkr_vectors::{MemoryVectors, Point, PointOrigin, Tags};
+
+    use super::*;
+
+    fn point(n: u8) -> Point {
+        let doc_id = DocId::from_bytes([n; 16]);
+        let origin = PointOrigin { doc_id, revision: 1, ordinal: 0, l2: None, l3: None };
+        let sparse = SparseVector::from_pairs([(1, 1.0)]);
+        let (id, payload) = (PointId::from_bytes([n; 16]), Default::default());
+        Point { id, origin, tags: Tags::new(), dense: None, sparse, payload }
+    }
+
+    #[tokio::test]
+    async fn hits_are_in_the_order_of_the_queries() {
+        let store = MemoryVectors::new();
+        let mut batch = Vec::new();
+        for n in 1..4 {
+            let collection = Collection::new(format!("points{n}")).unwrap();
+            store.ensure(&CollectionSpec { collection: collection.clone(), dense: None }).await.unwrap();
+            store.upsert(&collection, vec![point(n)]).await.unwrap();
+            let vector = QueryVector::Sparse(SparseVector::from_pairs([(1, 1.0)]));
+            batch.push(Query { collection, vector, scope: Scope::All, filter: Filter::all(), limit: 1 });
+        }
+        let before = batch.clone();
+        let lists = query_batch(&store, &mut batch).await.unwrap();
+        let ids: Vec<_> = lists.iter().map(|hits| hits[0].id.as_bytes()[0]).collect();
+        assert_eq!((ids, batch), (vec![1, 2, 3], before));
+    }
 }

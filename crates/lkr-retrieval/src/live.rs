@@ -2,23 +2,26 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use lkr_catalog::{Catalog, Result};
+use lkr_catalog::{Catalog, DocumentRecord};
 use lkr_domain::{DocId, Document};
 use lkr_vectors::PointOrigin;
 
 use crate::{
-    SearchRequest,
+    Result, SearchRequest,
+    candidate::Candidate,
     legs::{Leg, Legs},
 };
 
-/// Document records by id.
+/// Documents by id.
 pub(crate) type Documents = HashMap<DocId, Document>;
+/// Document records by id.
+pub(crate) type DocumentRecords = HashMap<DocId, DocumentRecord>;
 
 /// The records behind the hits of a batch, and the hits that were dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Liveness {
-    /// The live documents that the hits belong to.
-    pub(crate) documents: Documents,
+    /// The records of the live documents that the hits belong to.
+    pub(crate) records: DocumentRecords,
     /// The revisions whose hits were dropped.
     pub(crate) stale: BTreeSet<(DocId, u64)>,
     /// Whether a full leg lost more than half of its hits, so that live points may rank behind the stale ones.
@@ -30,10 +33,17 @@ pub(crate) struct Liveness {
 impl Liveness {
     /// Adds those of another batch.
     pub(crate) fn merge(&mut self, other: Self) {
-        self.documents.extend(other.documents);
+        self.records.extend(other.records);
         self.stale.extend(other.stale);
         self.starved |= other.starved;
         self.replaced |= other.replaced;
+    }
+
+    /// The documents of candidates.
+    pub(crate) fn documents_of(&self, candidates: &[Candidate]) -> Result<Documents> {
+        let ids: BTreeSet<DocId> = candidates.iter().map(|candidate| candidate.origin.doc_id).collect();
+        let records = ids.into_iter().filter_map(|id| Some((id, self.records.get(&id)?)));
+        records.map(|(id, record)| Ok((id, record.document()?))).collect()
     }
 }
 
@@ -45,12 +55,11 @@ pub(crate) async fn retain_live(
     request: &SearchRequest,
     legs: &mut Legs,
 ) -> Result<Liveness> {
-    let documents = documents(catalog, request, revisions(legs)).await?;
-    let stale: BTreeSet<_> = revisions(legs).filter(|&revision| !is_live(&documents, revision)).collect();
-    let replaced = stale.iter().any(|(doc_id, _)| documents.contains_key(doc_id));
-    let starved =
-        legs.all.iter_mut().map(|leg| drop_stale(leg, &documents)).fold(false, |any, one| any | one);
-    Ok(Liveness { documents, stale, starved, replaced })
+    let records = records(catalog, request, revisions(legs)).await?;
+    let stale: BTreeSet<_> = revisions(legs).filter(|&revision| !is_live(&records, revision)).collect();
+    let replaced = stale.iter().any(|(doc_id, _)| records.contains_key(doc_id));
+    let starved = legs.all.iter_mut().map(|leg| drop_stale(leg, &records)).fold(false, |any, one| any | one);
+    Ok(Liveness { records, stale, starved, replaced })
 }
 
 /// Removes from `stale` the revisions that became live, and returns whether none did.
@@ -59,23 +68,30 @@ pub(crate) async fn retain_stale(
     request: &SearchRequest,
     stale: &mut Vec<(DocId, u64)>,
 ) -> Result<bool> {
-    let documents = documents(catalog, request, stale.iter().copied()).await?;
+    let records = records(catalog, request, stale.iter().copied()).await?;
     let before = stale.len();
-    stale.retain(|&revision| !is_live(&documents, revision));
+    stale.retain(|&revision| !is_live(&records, revision));
     Ok(stale.len() == before)
 }
 
 /// The records of these documents that are live and that the request may show.
-async fn documents(
+async fn records(
     catalog: &Catalog,
     request: &SearchRequest,
     revisions: impl Iterator<Item = (DocId, u64)>,
-) -> Result<Documents> {
+) -> Result<DocumentRecords> {
     let ids: BTreeSet<DocId> = revisions.map(|(doc_id, _)| doc_id).collect();
     let ids: Vec<DocId> = ids.into_iter().collect();
-    let records = catalog.documents(&ids).await?;
-    let live = ids.into_iter().zip(records).filter_map(|(id, record)| Some((id, record?)));
-    Ok(live.filter(|(_, document)| request.may_show(document)).collect())
+    let records = catalog.document_records(&ids).await?;
+    let mut shown = DocumentRecords::with_capacity(ids.len());
+    for (id, record) in ids.into_iter().zip(records) {
+        if let Some(record) = record
+            && request.may_show(&record)?
+        {
+            shown.insert(id, record);
+        }
+    }
+    Ok(shown)
 }
 
 fn revisions(legs: &Legs) -> impl Iterator<Item = (DocId, u64)> {
@@ -86,13 +102,13 @@ const fn revision(origin: &PointOrigin) -> (DocId, u64) {
     (origin.doc_id, origin.revision)
 }
 
-fn is_live(documents: &Documents, (doc_id, revision): (DocId, u64)) -> bool {
-    documents.get(&doc_id).is_some_and(|document| document.revision == revision)
+fn is_live(records: &DocumentRecords, (doc_id, revision): (DocId, u64)) -> bool {
+    records.get(&doc_id).is_some_and(|record| record.revision() == revision)
 }
 
 /// Drops a leg's stale hits, and returns whether they may have displaced live ones.
-fn drop_stale(leg: &mut Leg, documents: &Documents) -> bool {
+fn drop_stale(leg: &mut Leg, records: &DocumentRecords) -> bool {
     let listed = leg.hits.len();
-    leg.hits.retain(|hit| is_live(documents, revision(&hit.origin)));
+    leg.hits.retain(|hit| is_live(records, revision(&hit.origin)));
     leg.full && leg.hits.len() * 2 < listed
 }

@@ -87,7 +87,7 @@ pub(crate) async fn find(
     loop {
         search.encoder = search.encoder_of(sources, attempts).await?;
         let _permit = search.permit().await?;
-        if let Some(found) = search.find().await? {
+        if let Some(found) = search.find(None).await? {
             return Ok(found);
         }
         attempts = attempts.saturating_sub(1);
@@ -135,7 +135,7 @@ impl<'a> Search<'a> {
             return Ok(Some(Answer::Cached(response)));
         }
         let permit = self.permit().await?;
-        let retrieved = self.retrieve().await?;
+        let retrieved = self.retrieve(key.generation).await?;
         // The permit is released before a language model is called, so that a slow model blocks no other search.
         drop(permit);
         let Some((response, legs, cacheable)) = retrieved else { return Ok(None) };
@@ -160,8 +160,9 @@ impl<'a> Search<'a> {
 
     /// Finds the results and assembles the response; also returns the legs, and whether it may be cached. `None` if the
     /// live vectors were switched to another model meanwhile.
-    async fn retrieve(&self) -> Result<Option<(SearchResponse, Vec<LegCandidates>, bool)>> {
-        let Some(Found { mut retrieved, marks, warnings, cacheable, profile }) = self.find().await? else {
+    async fn retrieve(&self, generation: u64) -> Result<Option<(SearchResponse, Vec<LegCandidates>, bool)>> {
+        let found = self.find(Some(generation)).await?;
+        let Some(Found { mut retrieved, marks, warnings, cacheable, profile }) = found else {
             return Ok(None);
         };
         let request = self.request.clone();
@@ -170,8 +171,9 @@ impl<'a> Search<'a> {
         Ok(Some((response, profile.legs, cacheable)))
     }
 
-    /// Encodes the query and retrieves; `None` if the live vectors were switched to another model meanwhile.
-    async fn find(&self) -> Result<Option<Found>> {
+    /// Encodes the query and retrieves; `None` if the live vectors were switched to another model meanwhile. `generation`
+    /// is the catalog's, if it was read already.
+    async fn find(&self, generation: Option<u64>) -> Result<Option<Found>> {
         let Self { state, request, .. } = self;
         let literals = Arc::new(Literals::of(&request.query));
         let terms: Arc<[QueryTerm]> = query_terms(&request.query).into();
@@ -183,7 +185,7 @@ impl<'a> Search<'a> {
             terms: has_headings.then(|| Arc::clone(&terms)),
             reranking: self.reranking.clone(),
         };
-        let retrieved = retrieve(stores, request, &query, &refinement, &state.options).await?;
+        let retrieved = retrieve(stores, (request, generation), &query, &refinement, &state.options).await?;
         if retrieved.legs.model_mismatch {
             return Ok(None);
         }

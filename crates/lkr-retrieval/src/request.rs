@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use lkr_catalog::{metadata_tag, tag};
-use lkr_domain::{DocId, Document, FilterExpr, Scope};
+use lkr_catalog::{DocumentRecord, metadata_tag, tag};
+use lkr_domain::{DocId, FilterExpr, Scope};
 use lkr_vectors::{Condition, Filter};
 
 use crate::{Error, Result};
@@ -127,9 +127,12 @@ impl SearchRequest {
     }
 
     /// Whether a document is in the scope and the filter expression matches it.
-    pub(crate) fn may_show(&self, document: &Document) -> bool {
-        self.scope.contains(&document.space)
-            && self.filters.filter_expr.as_ref().is_none_or(|expr| expr.matches(document))
+    pub(crate) fn may_show(&self, record: &DocumentRecord) -> Result<bool> {
+        if !self.scope.contains(record.space()) {
+            return Ok(false);
+        }
+        let Some(expr) = &self.filters.filter_expr else { return Ok(true) };
+        Ok(expr.matches(&record.document()?))
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Retrieved {
     pub(crate) legs: Legs,
     /// The chunks in their final order.
     pub(crate) ranked: Ranked,
-    /// The records of the documents that were hit.
+    /// The documents of the candidates that were examined.
     pub(crate) documents: Documents,
     /// The contents of the page.
     pub(crate) contents: PageContents,
@@ -68,23 +68,25 @@ pub(crate) struct Stores<'a> {
     pub(crate) times: &'a StageTimes,
 }
 
-/// Retrieves the results of `request`.
+/// Retrieves the results of `request`. `generation` is the catalog's, if it was read since the search began.
 pub(crate) async fn retrieve(
     stores: Stores<'_>,
-    request: &SearchRequest,
+    (request, generation): (&SearchRequest, Option<u64>),
     query: &EncodedQuery,
     refinement: &Refinement,
     options: &SearchOptions,
 ) -> Result<Retrieved> {
     let mut limits = LegLimits { hits: options.candidates.max(2 * request.top_k), excluded: Vec::new() };
     let selection = Selection { scope: request.scope.clone(), filter: request.filters.to_filter() };
-    let mut round = Round { stores, request, query, refinement, options, selection, is_last: false };
+    let mut round =
+        Round { stores, request, generation, query, refinement, options, selection, is_last: false };
     let mut count = 1;
     loop {
         round.is_last = count >= MAX_ROUNDS;
         if let Some(retrieved) = round.run(&mut limits).await? {
             return Ok(retrieved);
         }
+        round.generation = None;
         count += 1;
     }
 }
@@ -95,6 +97,8 @@ pub(crate) async fn retrieve(
 struct Round<'a> {
     stores: Stores<'a>,
     request: &'a SearchRequest,
+    /// The catalog's generation before the round, if it was read already.
+    generation: Option<u64>,
     query: &'a EncodedQuery,
     refinement: &'a Refinement,
     options: &'a SearchOptions,
@@ -112,14 +116,16 @@ struct RankedHits {
 
 impl Round<'_> {
     async fn run(&self, limits: &mut LegLimits) -> Result<Option<Retrieved>> {
-        let generation = self.stores.catalog.generation(&self.request.scope).await?;
+        let generation = match self.generation {
+            Some(generation) => generation,
+            None => self.read_generation().await?,
+        };
         let Some(mut hits) = self.query_legs(limits).await? else { return Ok(None) };
         if !self.query_chunks_again(limits, &mut hits).await? {
             return Ok(None);
         }
         // Neither revision of a document that was replaced between the hits and the records would be shown.
-        let torn = hits.liveness.replaced
-            && self.stores.catalog.generation(&self.request.scope).await? != generation;
+        let torn = hits.liveness.replaced && self.read_generation().await? != generation;
         let insufficient = extend(limits, self.request, &hits);
         if (torn || insufficient) && !self.is_last {
             return Ok(None);
@@ -128,6 +134,10 @@ impl Round<'_> {
         let consistent = retrieved.consistent && !torn && !insufficient;
         let retrieved = Retrieved { consistent, ..retrieved };
         Ok(Some(retrieved).filter(|retrieved| self.is_last || retrieved.consistent))
+    }
+
+    async fn read_generation(&self) -> Result<u64> {
+        Ok(self.stores.catalog.generation(&self.request.scope).await?)
     }
 
     /// Queries the legs, and ranks their live hits.
@@ -216,9 +226,10 @@ impl Round<'_> {
         let literal = literal_candidates(refinement, &legs);
         let mut candidates = shortlist(&ranked.candidates, paging, refinement.depth(), &literal);
         let shortlisted = candidates.len();
-        let examining = refinement.examine(vectors, &mut candidates, &liveness.documents);
+        let documents = liveness.documents_of(&candidates)?;
+        let examining = refinement.examine(vectors, &mut candidates, &documents);
         let examined = times.measure(SearchStage::Read, examining).await?;
-        let reranking = refinement.rerank(&request.query, &mut candidates, &examined, &liveness.documents);
+        let reranking = refinement.rerank(&request.query, &mut candidates, &examined, &documents);
         let rerank = match refinement.reranking {
             Reranking::Off | Reranking::Unavailable => reranking.await,
             Reranking::Model(..) => times.measure(SearchStage::Rerank, reranking).await,
@@ -228,7 +239,6 @@ impl Round<'_> {
         ranked.candidates = page(&candidates, request.group_by, request.top_k);
         let contents = times.measure(SearchStage::Read, read_page(vectors, &ranked, chunks)).await?;
         let consistent = candidates.len() == shortlisted && contents.is_complete();
-        let documents = liveness.documents;
         Ok(Retrieved { legs, ranked, documents, contents, lacks_quoted, rerank, consistent })
     }
 

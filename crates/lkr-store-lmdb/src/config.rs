@@ -7,8 +7,11 @@ pub struct LmdbOptions {
     /// The address space for each of the two environments, in bytes; the default is 1 TiB. It is virtual and uses
     /// neither memory nor disk. If the system refuses it, it is halved repeatedly, down to 1 GiB.
     pub map_size: usize,
-    /// Up to this many candidates, a dense query scans all of them, which takes about as long as a graph search. A
-    /// collection with no more points has no graph. See docs/studies.md#dense-graph.
+    /// A collection of up to this many points has no graph: a dense query scans all of them, exactly. Their vectors are
+    /// kept in memory for it, quantised: one byte a dimension and twelve more. See docs/studies.md#quantised-vectors.
+    pub codes_below: u64,
+    /// Up to this many candidates in a larger collection, a dense query scans all of them, which takes about as long as
+    /// a graph search. See docs/studies.md#dense-graph.
     pub linear_below: u64,
     /// A graph search gets slower with fewer candidates, a scan with more. Above
     /// [`linear_below`](Self::linear_below), the graph is searched if the square of the number of candidates exceeds
@@ -34,6 +37,7 @@ impl Default for LmdbOptions {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
             map_size: 1 << 40,
+            codes_below: 60_000,
             linear_below: 15_000,
             break_even: 10_000,
             ef_search: 200,

@@ -77,6 +77,11 @@ impl Graphs {
         candidates > linear_below && candidates.saturating_mul(candidates) > break_even.saturating_mul(items)
     }
 
+    /// Whether a collection of this many points is always scanned, and so needs no graph.
+    pub(crate) const fn scans_all(&self, points: u64) -> bool {
+        points <= self.options.codes_below
+    }
+
     /// Reports that `kb` has changed.
     pub(crate) fn wake(&self) {
         self.update(|signal| signal.work = true);

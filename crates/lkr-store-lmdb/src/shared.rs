@@ -17,6 +17,7 @@ use crate::{
     graph::{self, Graphs},
     lock::FolderLock,
     open_marker::OpenMarker,
+    vectors::PointCaches,
     writer::Writer,
 };
 
@@ -28,6 +29,8 @@ pub(crate) const MAX_CONCURRENT_BATCHES: usize = 32;
 pub(crate) struct StoreShared {
     pub(crate) writer: Writer,
     pub(crate) graphs: Arc<Graphs>,
+    /// What queries keep of points in memory.
+    pub(crate) caches: PointCaches,
     pub(crate) options: LmdbOptions,
     /// Wakes workers that wait for a task.
     pub(crate) tasks: Notify,
@@ -64,9 +67,21 @@ impl StoreShared {
         }
         threads.push(writing);
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(MAX_CONCURRENT_BATCHES)));
-        let fair_tags = Arc::default();
+        let (fair_tags, caches) = (Arc::default(), PointCaches::default());
         let opened = Some(opened);
-        Ok(Self { writer, graphs, options, tasks, fair_tags, searches, kb, threads, opened, _lock: lock })
+        Ok(Self {
+            writer,
+            graphs,
+            caches,
+            options,
+            tasks,
+            fair_tags,
+            searches,
+            kb,
+            threads,
+            opened,
+            _lock: lock,
+        })
     }
 
     /// A read-only store, without threads of its own.
@@ -74,8 +89,20 @@ impl StoreShared {
         let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(MAX_CONCURRENT_BATCHES)));
         let (writer, threads) = (Writer::closed(), Vec::new());
-        let fair_tags = Arc::default();
-        Self { writer, graphs, options, tasks, fair_tags, searches, kb, threads, opened: None, _lock: lock }
+        let (fair_tags, caches) = (Arc::default(), PointCaches::default());
+        Self {
+            writer,
+            graphs,
+            caches,
+            options,
+            tasks,
+            fair_tags,
+            searches,
+            kb,
+            threads,
+            opened: None,
+            _lock: lock,
+        }
     }
 
     /// Whether the store is read-only. A read-only store may be damaged.

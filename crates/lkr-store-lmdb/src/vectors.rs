@@ -1,6 +1,7 @@
 //! The port `VectorStore`.
 
 mod bitmap;
+mod cache;
 mod dense;
 mod filter;
 mod kernel;
@@ -11,6 +12,7 @@ mod query;
 mod read;
 mod record;
 pub(crate) mod registry;
+mod rows;
 mod scope;
 mod sparse;
 mod tag_changes;
@@ -36,6 +38,7 @@ use lkr_vectors::{
 
 pub(crate) use self::{
     bitmap::{Field, read as read_bitmap},
+    cache::PointCaches,
     dense::vector as read_vector,
     migrate::migrate_from_format_2,
     verify::{migrate_bitmaps, rebuild_indexes, verify},
@@ -117,7 +120,9 @@ impl VectorStore for LmdbVectors {
 
     async fn drop_collection(&self, collection: &Collection) -> Result<()> {
         let name = collection.clone();
-        self.write("drop_collection", move |kb, txn| registry::remove(kb, txn, &name)).await
+        let dropped = self.write("drop_collection", move |kb, txn| registry::remove(kb, txn, &name)).await?;
+        dropped.into_iter().for_each(|number| self.shared.caches.forget(number));
+        Ok(())
     }
 
     async fn upsert(&self, collection: &Collection, points: Vec<Point>) -> Result<()> {
@@ -205,7 +210,7 @@ impl VectorStore for LmdbVectors {
 
 /// The name of a part of a point in errors: by the point id if that is readable.
 fn describe_point_part(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, part: &str) -> String {
-    match write::origin(kb, txn, collection, id) {
+    match rows::origin(kb, txn, collection, id) {
         Ok((point, _)) => format!("{part} of point {point}"),
         Err(_) => format!("{part} of point number {id} of collection number {collection}"),
     }

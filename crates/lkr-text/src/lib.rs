@@ -25,7 +25,7 @@ pub use grounding::{is_supported, support, without_foreign_links};
 pub use highlight::highlights;
 pub use language::Language;
 pub use literal::{LiteralMatches, Literals};
-pub use overlap::{Overlap, overlap};
+pub use overlap::{Overlap, QueryWords, overlap};
 pub use prompt_tokens::prompt_tokens;
 pub use query::{QueryTerm, query_terms};
 pub use sentence::{MAX_SENTENCE_CHARS, sentences};

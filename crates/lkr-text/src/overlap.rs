@@ -17,11 +17,33 @@ pub struct Overlap {
 /// its matching parts counts. Words of the text without a letter, such as the number of a heading, do not count.
 #[must_use]
 pub fn overlap(query: &[QueryTerm], text: &str, language: Option<Language>) -> Overlap {
-    let tokens = Analyzer::new(language).analyze(text);
-    let query = words(query.iter().map(|term| (&term.range, term.term.as_str())));
-    let mut text = words(tokens.iter().map(|token| (&token.range, token.term.as_str())));
-    text.retain(|word| word.forms.iter().any(|form| form.chars().any(char::is_alphabetic)));
-    Overlap { of_query: share(&query, &text), of_text: share(&text, &query) }
+    QueryWords::new(query).overlap(text, language)
+}
+
+/// The words of a query, to be compared with several texts.
+#[derive(Debug)]
+pub struct QueryWords<'t> {
+    words: Vec<OverlapWord<'t>>,
+    forms: HashSet<&'t str>,
+}
+
+impl<'t> QueryWords<'t> {
+    /// The words of these terms.
+    #[must_use]
+    pub fn new(query: &'t [QueryTerm]) -> Self {
+        let words = words(query.iter().map(|term| (&term.range, term.term.as_str())));
+        let forms = forms(&words);
+        Self { words, forms }
+    }
+
+    /// The [`overlap`] of the query and a text in `language`.
+    #[must_use]
+    pub fn overlap(&self, text: &str, language: Option<Language>) -> Overlap {
+        let tokens = Analyzer::new(language).analyze(text);
+        let mut text = words(tokens.iter().map(|token| (&token.range, token.term.as_str())));
+        text.retain(|word| word.forms.iter().any(|form| form.chars().any(char::is_alphabetic)));
+        Overlap { of_query: share(&self.words, &forms(&text)), of_text: share(&text, &self.forms) }
+    }
 }
 
 /// A word and, for a compound, its parts.
@@ -32,10 +54,14 @@ struct OverlapWord<'t> {
     parts: Vec<OverlapWord<'t>>,
 }
 
+/// All forms of words and of their parts.
+fn forms<'t>(words: &[OverlapWord<'t>]) -> HashSet<&'t str> {
+    words.iter().flat_map(OverlapWord::all_forms).collect()
+}
+
 /// The share of `words` that are among `others`; 0 without words.
-fn share(words: &[OverlapWord<'_>], others: &[OverlapWord<'_>]) -> f64 {
-    let others: HashSet<&str> = others.iter().flat_map(OverlapWord::all_forms).collect();
-    mean(words.iter().map(|word| word.share_among(&others)))
+fn share(words: &[OverlapWord<'_>], others: &HashSet<&str>) -> f64 {
+    mean(words.iter().map(|word| word.share_among(others)))
 }
 
 impl<'t> OverlapWord<'t> {

@@ -8,7 +8,10 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use lkr::{Mode, Scope, SearchOptions, SearchRequest, retrieval::Searcher};
+use lkr::{
+    Mode, Scope, SearchOptions, SearchRequest,
+    retrieval::{SearchProfile, SearchStage, Searcher},
+};
 
 use crate::{
     bench::{
@@ -53,7 +56,34 @@ const VARIANTS: [(&str, Mode, bool); 3] = [
 #[derive(Debug, Default)]
 pub(super) struct LayersReport {
     queries: usize,
-    sizes: Vec<(u64, Vec<Latency>)>,
+    sizes: Vec<(u64, Vec<VariantReport>)>,
+}
+
+/// The latencies of a variant, and the medians of its stages.
+#[derive(Debug)]
+struct VariantReport {
+    latency: Latency,
+    stages: Vec<(SearchStage, f64)>,
+}
+
+/// The searches of a variant: how long each took, and where its time went.
+#[derive(Debug, Default)]
+struct Sample(Vec<(Duration, SearchProfile)>);
+
+impl Sample {
+    fn report(&self) -> VariantReport {
+        let stage = |stage| {
+            let of_search = |profile: &SearchProfile| {
+                profile.stages.iter().filter(|time| time.stage == stage).map(|time| time.took).sum()
+            };
+            let latency = Latency::of(self.0.iter().map(|(_, profile)| of_search(profile)).collect());
+            (stage, latency.p50_ms)
+        };
+        VariantReport {
+            latency: Latency::of(self.0.iter().map(|(took, _)| *took).collect()),
+            stages: SearchStage::ALL.into_iter().map(stage).filter(|(_, p50_ms)| *p50_ms > 0.0).collect(),
+        }
+    }
 }
 
 /// Measures at each size and lets the knowledge base grow in between.
@@ -90,41 +120,44 @@ async fn grow(local_kb: &LocalKnowledgeBase, inputs: &[Input], size: u64) -> Res
 }
 
 /// Runs each query in all variants, starting with another one each time.
-async fn measure_variants(local_kb: &LocalKnowledgeBase, queries: &[Query]) -> Result<Vec<Latency>> {
+async fn measure_variants(local_kb: &LocalKnowledgeBase, queries: &[Query]) -> Result<Vec<VariantReport>> {
     let variants = VARIANTS.map(|(_, mode, second_round)| {
         (mode, local_kb.searcher(SearchOptions { second_round, ..SearchOptions::default() }))
     });
-    let mut latencies = vec![Vec::new(); variants.len()];
+    let mut samples: Vec<Sample> = variants.iter().map(|_| Sample::default()).collect();
     for query in queries.iter().take(WARM_UP_QUERIES) {
         for (mode, searcher) in &variants {
             search(searcher, *mode, query).await?;
         }
     }
     for (turn, query) in queries.iter().enumerate() {
-        let mut order: Vec<_> = variants.iter().zip(&mut latencies).collect();
+        let mut order: Vec<_> = variants.iter().zip(&mut samples).collect();
         order.rotate_left(turn % variants.len());
         for ((mode, searcher), sample) in order {
-            sample.push(search(searcher, *mode, query).await?);
+            sample.0.push(search(searcher, *mode, query).await?);
         }
     }
-    Ok(latencies.into_iter().map(Latency::of).collect())
+    Ok(samples.iter().map(Sample::report).collect())
 }
 
-async fn search(searcher: &Searcher, mode: Mode, query: &Query) -> Result<Duration> {
+async fn search(searcher: &Searcher, mode: Mode, query: &Query) -> Result<(Duration, SearchProfile)> {
     let request = SearchRequest { mode, ..SearchRequest::new(query.text.as_str()) };
     let began = Instant::now();
-    searcher.search(&request).await?;
-    Ok(began.elapsed())
+    let outcome = searcher.search(&request).await?;
+    Ok((began.elapsed(), outcome.profile.unwrap_or_default()))
 }
 
 impl fmt::Display for LayersReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (chunks, latencies) in &self.sizes {
+        for (chunks, variants) in &self.sizes {
             writeln!(f, "{chunks} chunks, {} queries", self.queries)?;
-            let flat = latencies.first().map_or(0.0, |latency| latency.p50_ms);
-            for ((name, ..), Latency { p50_ms, p99_ms, .. }) in VARIANTS.iter().zip(latencies) {
+            let flat = variants.first().map_or(0.0, |variant| variant.latency.p50_ms);
+            for ((name, ..), VariantReport { latency, stages }) in VARIANTS.iter().zip(variants) {
+                let Latency { p50_ms, p99_ms, .. } = latency;
                 let ratio = p50_ms / flat;
                 writeln!(f, "  {name:<22} {p50_ms:.2} ms p50, {p99_ms:.2} p99: {ratio:.3} of flat's p50")?;
+                let stages = stages.iter().map(|(stage, p50_ms)| format!("{} {p50_ms:.2}", stage.name()));
+                writeln!(f, "    {}", stages.collect::<Vec<_>>().join(", "))?;
             }
         }
         Ok(())

@@ -1,7 +1,10 @@
 //! Failures of the cache, the models and the stores.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -146,6 +149,23 @@ async fn unavailable_state_store_is_a_retryable_error() {
     let error = base.searcher().search(&request()).await.unwrap_err();
     assert!(error.is_retryable());
     assert_eq!(error.kind(), ErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn uncached_search_reads_the_generation_and_the_records_once() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&reads);
+    let state = FailingState::new(Arc::new(MemoryState::new()), move |operation| {
+        counted.fetch_add(usize::from(operation == "get_many"), Ordering::Relaxed);
+        None
+    });
+    let base = TestBase { catalog: Catalog::new(Arc::new(state)), ..TestBase::embedded().await };
+    base.add(TestDocument { title: "Moons", text: "Europa hides an ocean.", ..TestDocument::default() })
+        .await;
+    reads.store(0, Ordering::Relaxed);
+    let response = respond(&base.searcher(), &request()).await;
+    assert_eq!(titles(&response), ["Moons"]);
+    assert_eq!(reads.load(Ordering::Relaxed), 2);
 }
 
 /// A model that waits for permission before it answers.

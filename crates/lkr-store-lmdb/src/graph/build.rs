@@ -180,7 +180,7 @@ impl Builder {
         points: &CollectionPoints,
     ) -> Option<(GraphRow, GraphInfo)> {
         let Some(row) = present else {
-            let worth_it = points.live.len() > self.graphs.options.linear_below;
+            let worth_it = !self.graphs.scans_all(points.live.len());
             let current = GraphInfo::empty(free_index(rows)?);
             return worth_it.then_some((GraphRow { current, next: None }, current));
         };
@@ -190,7 +190,7 @@ impl Builder {
         let waiting = points.live.range_cardinality(row.current.watermark..);
         let dead = u64::from(row.current.items)
             .saturating_sub(points.live.range_cardinality(..row.current.watermark));
-        if dead * 3 > row.current.items.into() && points.live.len() > self.graphs.options.linear_below {
+        if dead * 3 > row.current.items.into() && !self.graphs.scans_all(points.live.len()) {
             let next = GraphInfo::empty(free_index(rows)?);
             return Some((GraphRow { next: Some(next), ..row }, next));
         }

@@ -1,4 +1,5 @@
-//! Dense queries: the graph for the points that it contains, an exact scan for the others.
+//! Dense queries: the graph for the points that it contains, an exact scan for the others. Of a small collection, the scan
+//! reads quantised vectors, and the exact ones of the few points that may be among the nearest.
 
 use std::ops::Bound;
 
@@ -6,9 +7,9 @@ use heed::RoTxn;
 use roaring::RoaringBitmap;
 
 use super::{
-    bitmap::{self, Field},
+    cache::{CodeTable, PointCache},
     kernel, keys,
-    record::decode_dense,
+    record::dense_values,
     registry,
     top_k::TopK,
 };
@@ -24,50 +25,73 @@ use crate::{
 const MARGIN: usize = 16;
 /// Reading all rows is faster than looking up each selected one if at least one of this many rows is selected.
 const LOOKUP_FACTOR: u64 = 8;
+/// The same for quantised rows, which are in memory.
+const CODES_LOOKUP_FACTOR: u64 = 64;
+
 /// A dense query of a collection.
 pub(crate) struct DenseQuery<'q> {
     pub(crate) collection: u16,
     pub(crate) vector: &'q [f32],
-    pub(crate) selected: Option<&'q RoaringBitmap>,
+    /// The points to search.
+    pub(crate) points: &'q RoaringBitmap,
+    /// The number of points of the collection.
+    pub(crate) total: u64,
     pub(crate) limit: usize,
+}
+
+impl DenseQuery<'_> {
+    /// Whether all points of the collection are searched.
+    fn has_all(&self) -> bool {
+        self.points.len() == self.total
+    }
 }
 
 /// The points with the highest cosines, including ties with the last.
 pub(crate) fn search(
     kb: &Kb,
     txn: &RoTxn,
-    graphs: &Graphs,
+    (graphs, codes): (&Graphs, &PointCache<CodeTable>),
     query: &DenseQuery,
 ) -> InternalResult<Vec<(f32, u32)>> {
     if query.limit == 0 {
         return Ok(Vec::new());
     }
-    let (mut found, from) = search_graph(kb, txn, graphs, query)?.unwrap_or_default();
-    found.extend(scan_vectors(kb, txn, query, from)?);
+    let found = if graphs.scans_all(query.total) {
+        scan_codes(kb, txn, codes, query)?
+    } else {
+        codes.forget(query.collection);
+        let (mut found, from) = search_graph(graphs, query).unwrap_or_default();
+        found.extend(scan_vectors(kb, txn, query, from)?);
+        found
+    };
     rescore(kb, txn, query, found)
 }
 
 /// The candidates of the graph and its watermark; `None` if an exact scan is better.
-fn search_graph(
-    kb: &Kb,
-    txn: &RoTxn,
-    graphs: &Graphs,
-    query: &DenseQuery,
-) -> InternalResult<Option<(Vec<u32>, u32)>> {
-    let Some(graph) = graphs.open(query.collection) else { return Ok(None) };
-    let live;
-    let candidates = match query.selected {
-        Some(selected) => selected,
-        None => {
-            live = bitmap::read(kb, txn, query.collection, Field::Live)?;
-            &live
-        }
-    };
-    if !graphs.prefers_graph(candidates.len(), graph.items()) {
-        return Ok(None);
+fn search_graph(graphs: &Graphs, query: &DenseQuery) -> Option<(Vec<u32>, u32)> {
+    let graph = graphs.open(query.collection)?;
+    if !graphs.prefers_graph(query.points.len(), graph.items()) {
+        return None;
     }
     let limit = query.limit.saturating_add(MARGIN);
-    Ok(graph.nearest(query.vector, candidates, limit).map(|found| (found, graph.watermark())))
+    graph.nearest(query.vector, query.points, limit).map(|found| (found, graph.watermark()))
+}
+
+/// All points that may be among the nearest, by a scan of quantised vectors.
+fn scan_codes(
+    kb: &Kb,
+    txn: &RoTxn,
+    codes: &PointCache<CodeTable>,
+    query: &DenseQuery,
+) -> InternalResult<Vec<u32>> {
+    if query.points.len() * CODES_LOOKUP_FACTOR < query.total {
+        return Ok(query.points.iter().collect());
+    }
+    let new = || CodeTable::new(query.vector.len());
+    let admits = |id| query.points.contains(id);
+    let nearest = |table: &CodeTable, _| table.nearest(query.vector, query.limit, admits);
+    let scanned = codes.read(kb, txn, query.collection, new, nearest)?;
+    scanned.map_or_else(|| scan_vectors(kb, txn, query, 0), Ok)
 }
 
 /// The nearest points with ids from `from` on, by an exact scan.
@@ -81,25 +105,20 @@ fn scan_vectors(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> Internal
         let values = checksummed.get(8..).unwrap_or_default();
         top.push(kernel::dot(query.vector, values) * inverse, id);
     };
-    match query.selected {
-        Some(selected)
-            if selected.range_cardinality(from..) * LOOKUP_FACTOR < u64::from(end.saturating_sub(from)) =>
-        {
-            for id in selected.iter().skip_while(|id| *id < from) {
-                if let Some(checksummed) = kb.tables.dense.get(txn, &keys::row(query.collection, id))? {
-                    score(id, checksummed);
-                }
+    if query.points.range_cardinality(from..) * LOOKUP_FACTOR < u64::from(end.saturating_sub(from)) {
+        for id in query.points.range(from..) {
+            if let Some(checksummed) = kb.tables.dense.get(txn, &keys::row(query.collection, id))? {
+                score(id, checksummed);
             }
         }
-        selected => {
-            let (first, last) = (keys::row(query.collection, from), keys::row(query.collection, u32::MAX));
-            let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-            for row in kb.tables.dense.range(txn, &range)? {
-                let (key, checksummed) = row?;
-                let id = keys::row_id(key).unwrap_or_default();
-                if selected.is_none_or(|selected| selected.contains(id)) {
-                    score(id, checksummed);
-                }
+    } else {
+        let (first, last) = (keys::row(query.collection, from), keys::row(query.collection, u32::MAX));
+        let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+        for row in kb.tables.dense.range(txn, &range)? {
+            let (key, checksummed) = row?;
+            let id = keys::row_id(key).unwrap_or_default();
+            if query.has_all() || query.points.contains(id) {
+                score(id, checksummed);
             }
         }
     }
@@ -110,9 +129,10 @@ fn scan_vectors(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> Internal
 /// logged, so that the others are still found.
 fn rescore(kb: &Kb, txn: &RoTxn, query: &DenseQuery, found: Vec<u32>) -> InternalResult<Vec<(f32, u32)>> {
     let mut top = TopK::new(query.limit);
+    let square = query.vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
     for id in found {
-        match vector(kb, txn, query.collection, id, query.vector.len()) {
-            Ok(Some(vector)) => top.push(cosine(query.vector, &vector), id),
+        match cosine(kb, txn, query, square, id) {
+            Ok(Some(cosine)) => top.push(cosine, id),
             Ok(None) => {}
             Err(failure) if failure.kind() == FailureKind::Corrupt => {
                 tracing::error!(%failure, "point with a damaged vector left out of dense queries");
@@ -123,13 +143,15 @@ fn rescore(kb: &Kb, txn: &RoTxn, query: &DenseQuery, found: Vec<u32>) -> Interna
     Ok(top.into_top())
 }
 
-/// The cosine of two vectors; 0 if one of them has length 0.
-fn cosine(query: &[f32], vector: &[f32]) -> f32 {
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
-    let length = (dot(query, query) * dot(vector, vector)).sqrt();
-    let cosine = if length > 0.0 { dot(query, vector) / length } else { 0.0 };
+/// The cosine of a query, whose squared length is `square`, and the vector of a point, if the point has one; 0 if one of
+/// them has length 0.
+fn cosine(kb: &Kb, txn: &RoTxn, query: &DenseQuery, square: f64, id: u32) -> InternalResult<Option<f32>> {
+    let Some(values) = values(kb, txn, query.collection, id, query.vector.len())? else { return Ok(None) };
+    let (dot, own_square) = kernel::exact_products(query.vector, values);
+    let length = (square * own_square).sqrt();
+    let cosine = if length > 0.0 { dot / length } else { 0.0 };
     // Adding zero makes −0 and 0, which are equal, tie.
-    cosine as f32 + 0.0
+    Ok(Some(cosine as f32 + 0.0))
 }
 
 /// The dense vector of a point, if it has one.
@@ -140,7 +162,19 @@ pub(crate) fn vector(
     id: u32,
     dims: usize,
 ) -> InternalResult<Option<Vec<f32>>> {
+    let values = values(kb, txn, collection, id, dims)?;
+    Ok(values.map(|values| values.as_chunks::<4>().0.iter().copied().map(f32::from_le_bytes).collect()))
+}
+
+/// The stored values of the dense vector of a point, if it has one.
+fn values<'t>(
+    kb: &Kb,
+    txn: &'t RoTxn,
+    collection: u16,
+    id: u32,
+    dims: usize,
+) -> InternalResult<Option<&'t [u8]>> {
     let Some(checksummed) = kb.tables.dense.get(txn, &keys::row(collection, id))? else { return Ok(None) };
     let name = || super::describe_point_part(kb, txn, collection, id, "the dense vector");
-    decode_dense(strip_checksum(checksummed, name)?, dims).map(Some).ok_or_else(|| damaged(name))
+    dense_values(strip_checksum(checksummed, name)?, dims).map(Some).ok_or_else(|| damaged(name))
 }

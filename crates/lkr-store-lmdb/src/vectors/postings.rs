@@ -12,13 +12,12 @@ use std::{collections::BTreeMap, ops::Bound};
 
 use heed::{RoTxn, RwTxn};
 use lkr_domain::SparseVector;
-use roaring::RoaringBitmap;
 
 use super::{
     describe_point_part,
     keys::{self, SpaceKey},
     record::{StoredTerms, tags_of_row},
-    registry::{self, IdCounters},
+    registry::IdCounters,
     tag_sets::TagReader,
 };
 use crate::{
@@ -144,33 +143,20 @@ fn pending_rows<'t>(
     }))
 }
 
-/// Calls `visit` with the pending points in the order of their ids, and with their terms. With `scope`, only those of its
-/// points are read. Damaged ones are skipped and logged, so that the others are still found.
+/// Calls `visit` with the points that the counters call pending in the order of their ids, and with their terms. Damaged ones
+/// are skipped and logged, so that the others are still found.
 pub(crate) fn for_each_pending<'t>(
     kb: &Kb,
     txn: &'t RoTxn,
     collection: u16,
-    scope: Option<&RoaringBitmap>,
+    ids: IdCounters,
     mut visit: impl FnMut(u32, StoredTerms<'t>),
 ) -> InternalResult<()> {
-    let ids = registry::ids(kb, txn, collection)?;
-    let mut read = |id, checksummed| {
-        let terms = terms_of(kb, txn, collection, id, checksummed);
-        terms.into_iter().for_each(|terms| visit(id, terms));
-    };
-    let Some(scope) = scope else {
-        return pending_rows(kb, txn, collection, ids)?.try_for_each(|row| {
-            let (id, checksummed) = row?;
-            read(id, checksummed);
-            Ok(())
-        });
-    };
-    for id in scope.range(ids.posted..ids.next) {
-        if let Some(checksummed) = kb.tables.bodies.get(txn, &keys::row(collection, id))? {
-            read(id, checksummed);
-        }
-    }
-    Ok(())
+    pending_rows(kb, txn, collection, ids)?.try_for_each(|row| {
+        let (id, checksummed) = row?;
+        terms_of(kb, txn, collection, id, checksummed).into_iter().for_each(|terms| visit(id, terms));
+        Ok(())
+    })
 }
 
 /// The terms of a row; `None`, after logging, if they are damaged.

@@ -15,9 +15,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::{
     dense::{self, DenseQuery},
     filter, registry,
+    rows::origin,
     scope::PointScope,
     sparse,
-    write::{check_dims, origin},
+    write::check_dims,
 };
 use crate::{
     env::{Kb, Snapshot},
@@ -109,15 +110,19 @@ fn run_query(shared: &StoreShared, txn: &RoTxn, query: &Query) -> InternalResult
         }
     }
     let scope = PointScope::read(kb, txn, entry.number, &query.scope)?;
-    let selected = scope.and(filter::selected(kb, txn, entry.number, &query.filter)?);
-    let selected = selected.as_ref();
+    let filtered = filter::selected(kb, txn, entry.number, &query.filter)?;
+    let selected = filtered.map(|filtered| filtered & scope.ids());
+    let selected = selected.as_ref().or(scope.restriction());
     let best = match &query.vector {
         QueryVector::Sparse(vector) => {
-            sparse::search(kb, txn, entry.number, vector, (&scope, selected), query.limit)?
+            let collection = (entry.number, &shared.caches.pending);
+            sparse::search(kb, txn, collection, vector, (&scope, selected), query.limit)?
         }
         QueryVector::Dense(vector) => {
-            let query = DenseQuery { collection: entry.number, vector, selected, limit: query.limit };
-            dense::search(kb, txn, &shared.graphs, &query)?
+            let points = selected.unwrap_or(scope.ids());
+            let (collection, total, limit) = (entry.number, scope.total(), query.limit);
+            let query = DenseQuery { collection, vector, points, total, limit };
+            dense::search(kb, txn, (&shared.graphs, &shared.caches.codes), &query)?
         }
     };
     hits(kb, txn, entry.number, best, query.limit)

@@ -9,8 +9,9 @@ use roaring::RoaringBitmap;
 
 use super::{
     describe_point_part, filter, keys,
+    record::Body,
     registry::CollectionEntry,
-    write::{body, origin, vector},
+    rows::{body, origin, tags_and_payload, vector},
 };
 use crate::{
     codec::damaged,
@@ -30,14 +31,20 @@ pub(crate) fn point(
     with: Include,
 ) -> InternalResult<Point> {
     let (point, origin) = origin(kb, txn, entry.number, id)?;
-    let body = body(kb, txn, entry.number, id)?;
     let name = || describe_point_part(kb, txn, entry.number, id, "the payload");
-    let payload = serde_json::from_slice(&body.payload).map_err(|_| damaged(name))?;
-    let (dense, sparse) = match with {
-        Include::Payload => (None, SparseVector::default()),
-        Include::All => (vector(kb, txn, entry, id)?, body.sparse),
-    };
-    Ok(Point { id: point, origin, tags: body.tags, dense, sparse, payload })
+    let parse = |payload: &[u8]| serde_json::from_slice(payload).map_err(|_| damaged(name));
+    Ok(match with {
+        Include::Payload => {
+            let (tags, payload) = tags_and_payload(kb, txn, entry.number, id)?;
+            let (dense, sparse) = (None, SparseVector::default());
+            Point { id: point, origin, tags, dense, sparse, payload: parse(payload)? }
+        }
+        Include::All => {
+            let Body { tags, sparse, payload, .. } = body(kb, txn, entry.number, id)?;
+            let dense = vector(kb, txn, entry, id)?;
+            Point { id: point, origin, tags, dense, sparse, payload: parse(&payload)? }
+        }
+    })
 }
 
 /// The points with these ids, in order.

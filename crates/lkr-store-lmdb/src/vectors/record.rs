@@ -88,10 +88,15 @@ impl StoredBody {
 /// The tags of a body's row; the payload is not read. `None` if they are damaged.
 pub(crate) fn tags_of_row(checksummed: &[u8]) -> Option<StoredTags> {
     let (_, body) = checksummed.split_first_chunk::<4>()?;
+    tags_and_payload(body).map(|(tags, _)| tags)
+}
+
+/// The tags and the payload of a body; its terms are not read. `None` if they are damaged.
+pub(crate) fn tags_and_payload(body: &[u8]) -> Option<(StoredTags, &[u8])> {
     let mut fields = FieldReader(body);
     let terms = fields.u32()? as usize;
     fields.take(terms)?;
-    decode_stored_tags(&mut fields)
+    Some((decode_stored_tags(&mut fields)?, fields.0))
 }
 
 fn decode_stored_tags(fields: &mut FieldReader) -> Option<StoredTags> {
@@ -156,9 +161,14 @@ impl<'t> StoredTerms<'t> {
         self.terms.len()
     }
 
-    pub(crate) fn to_vector(self) -> SparseVector {
+    /// The terms with their weights.
+    pub(crate) fn iter(self) -> impl Iterator<Item = (u32, f32)> {
         let terms = self.terms.iter().copied().map(u32::from_le_bytes);
-        SparseVector::from_pairs(terms.zip(self.weights.iter().copied().map(f32::from_le_bytes)))
+        terms.zip(self.weights.iter().copied().map(f32::from_le_bytes))
+    }
+
+    pub(crate) fn to_vector(self) -> SparseVector {
+        SparseVector::from_pairs(self.iter())
     }
 }
 
@@ -186,11 +196,9 @@ pub(crate) fn inverse_length(vector: &[f32]) -> f32 {
     if square > 0.0 { square.sqrt().recip() as f32 } else { 0.0 }
 }
 
-/// The values of [`encode_dense`]; `None` if their number is not `dims`.
-pub(crate) fn decode_dense(bytes: &[u8], dims: usize) -> Option<Vec<f32>> {
-    let (values, rest) = bytes.get(4..)?.as_chunks::<4>();
-    let fits = values.len() == dims && rest.is_empty();
-    fits.then(|| values.iter().copied().map(f32::from_le_bytes).collect())
+/// The values of [`encode_dense`], four bytes each; `None` if their number is not `dims`.
+pub(crate) fn dense_values(bytes: &[u8], dims: usize) -> Option<&[u8]> {
+    bytes.get(4..).filter(|values| values.len() == 4 * dims)
 }
 
 #[cfg(test)]
@@ -233,6 +241,7 @@ mod tests {
                 let next = term.wrapping_add(1);
                 prop_assert_eq!(terms.weight(next).is_some(), body.sparse.indices().contains(&next));
             }
+            prop_assert_eq!(tags_and_payload(&bytes), Some((body.tags.clone(), &body.payload[..])));
             let read = StoredBody::decode(&bytes).unwrap();
             prop_assert_eq!((read.tags, read.sparse, read.payload), (body.tags, body.sparse, body.payload));
         }
@@ -260,8 +269,9 @@ mod tests {
         fn decode_of_arbitrary_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             decode_origin(&bytes);
             StoredBody::decode(&bytes);
+            tags_and_payload(&bytes);
             StoredTerms::of_row(&bytes);
-            decode_dense(&bytes, 3);
+            dense_values(&bytes, 3);
         }
     }
 }

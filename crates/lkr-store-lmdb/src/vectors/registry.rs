@@ -134,10 +134,10 @@ pub(crate) fn switch(kb: &Kb, txn: &mut RwTxn, aliases: &[(Collection, Collectio
     Ok(())
 }
 
-/// Removes a collection and its aliases from the registry. Its rows are no longer reachable and are removed in the
-/// background.
-pub(crate) fn remove(kb: &Kb, txn: &mut RwTxn, name: &Collection) -> InternalResult<()> {
-    let Some(entry) = resolve(kb, txn, name)? else { return Ok(()) };
+/// Removes a collection and its aliases from the registry, and returns its number. Its rows are no longer reachable and
+/// are removed in the background.
+pub(crate) fn remove(kb: &Kb, txn: &mut RwTxn, name: &Collection) -> InternalResult<Option<u16>> {
+    let Some(entry) = resolve(kb, txn, name)? else { return Ok(None) };
     let collection = entry.spec.collection;
     let mut aliases = Vec::new();
     for row in kb.tables.aliases.iter(txn)? {
@@ -150,7 +150,8 @@ pub(crate) fn remove(kb: &Kb, txn: &mut RwTxn, name: &Collection) -> InternalRes
         kb.tables.aliases.delete(txn, &alias)?;
     }
     kb.tables.collections.delete(txn, collection.name().as_bytes())?;
-    Ok(kb.tables.dropped.put(txn, &keys::collection(entry.number), &[])?)
+    kb.tables.dropped.put(txn, &keys::collection(entry.number), &[])?;
+    Ok(Some(entry.number))
 }
 
 /// Whether rows of dropped collections remain.

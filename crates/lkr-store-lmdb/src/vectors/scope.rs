@@ -17,8 +17,8 @@ use crate::{env::Kb, error::InternalResult};
 pub(crate) enum PointScope {
     /// Every point.
     All {
-        /// The number of points.
-        points: u64,
+        /// All points.
+        ids: RoaringBitmap,
     },
     /// The points of some spaces.
     Spaces {
@@ -26,6 +26,8 @@ pub(crate) enum PointScope {
         spaces: Vec<SpaceKey>,
         /// Their points.
         ids: RoaringBitmap,
+        /// The number of points of all spaces.
+        total: u64,
     },
 }
 
@@ -33,8 +35,8 @@ impl PointScope {
     /// The part of a collection in `scope`. A scope that contains every point is [`PointScope::All`], whose searches need
     /// no bitmap.
     pub(crate) fn read(kb: &Kb, txn: &RoTxn, collection: u16, scope: &Scope) -> InternalResult<Self> {
-        let points = bitmap::read(kb, txn, collection, Field::Live)?.len();
-        let Scope::Spaces(names) = scope else { return Ok(Self::All { points }) };
+        let live = bitmap::read(kb, txn, collection, Field::Live)?;
+        let Scope::Spaces(names) = scope else { return Ok(Self::All { ids: live }) };
         let (mut spaces, mut ids) = (Vec::new(), RoaringBitmap::new());
         for name in names {
             let of_space = bitmap::read(kb, txn, collection, Field::Tag(SPACE_TAG, name.as_str()))?;
@@ -43,31 +45,35 @@ impl PointScope {
                 ids |= of_space;
             }
         }
-        Ok(if ids.len() == points { Self::All { points } } else { Self::Spaces { spaces, ids } })
+        let total = live.len();
+        Ok(if ids.len() == total { Self::All { ids: live } } else { Self::Spaces { spaces, ids, total } })
     }
 
     /// The number of points in the scope.
     pub(crate) fn points(&self) -> u64 {
+        self.ids().len()
+    }
+
+    /// The number of points of the collection, in the scope or not.
+    pub(crate) fn total(&self) -> u64 {
         match self {
-            Self::All { points } => *points,
-            Self::Spaces { ids, .. } => ids.len(),
+            Self::All { ids } => ids.len(),
+            Self::Spaces { total, .. } => *total,
+        }
+    }
+
+    /// The points in the scope.
+    pub(crate) const fn ids(&self) -> &RoaringBitmap {
+        match self {
+            Self::All { ids } | Self::Spaces { ids, .. } => ids,
         }
     }
 
     /// The points in the scope; `None` if all are.
-    pub(crate) const fn ids(&self) -> Option<&RoaringBitmap> {
+    pub(crate) const fn restriction(&self) -> Option<&RoaringBitmap> {
         match self {
             Self::All { .. } => None,
             Self::Spaces { ids, .. } => Some(ids),
-        }
-    }
-
-    /// The points of the scope that are also `selected`; `None` if all points are.
-    pub(crate) fn and(&self, selected: Option<RoaringBitmap>) -> Option<RoaringBitmap> {
-        match (self.ids(), selected) {
-            (Some(ids), Some(selected)) => Some(selected & ids),
-            (Some(ids), None) => Some(ids.clone()),
-            (None, selected) => selected,
         }
     }
 

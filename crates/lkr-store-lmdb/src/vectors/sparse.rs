@@ -7,7 +7,9 @@ use lkr_domain::SparseVector;
 use roaring::RoaringBitmap;
 
 use super::{
+    cache::{PendingTable, PointCache},
     postings::{self, Block, Entry},
+    registry,
     scope::PointScope,
     top_k::TopK,
 };
@@ -21,12 +23,12 @@ const WINDOW_IDS: usize = 1 << 14;
 pub(crate) fn search(
     kb: &Kb,
     txn: &RoTxn,
-    collection: u16,
+    (collection, cache): (u16, &PointCache<PendingTable>),
     query: &SparseVector,
     (scope, selected): (&PointScope, Option<&RoaringBitmap>),
     limit: usize,
 ) -> InternalResult<Vec<(f32, u32)>> {
-    let mut lists = lists(kb, txn, collection, scope, query)?;
+    let mut lists = lists(kb, txn, (collection, cache), scope, query)?;
     let mut window = ScoreWindow::new();
     let mut top = TopK::new(limit);
     while let Some(start) = lists.iter().filter_map(PostingCursor::next_id).min() {
@@ -47,11 +49,11 @@ pub(crate) fn search(
 fn lists<'t>(
     kb: &Kb,
     txn: &'t RoTxn,
-    collection: u16,
+    (collection, cache): (u16, &PointCache<PendingTable>),
     scope: &PointScope,
     query: &SparseVector,
 ) -> InternalResult<Vec<PostingCursor<'t>>> {
-    let pending = pending(kb, txn, collection, scope, query)?;
+    let pending = pending(kb, txn, (collection, cache), scope.ids(), query)?;
     let mut cursors = Vec::with_capacity(query.len());
     for ((term, weight), pending) in query.iter().zip(pending) {
         let mut lists = scope.blocks(kb, txn, collection, term)?;
@@ -70,18 +72,23 @@ fn lists<'t>(
     Ok(cursors)
 }
 
-/// For each term of the query, the entries of pending points in the scope.
+/// For each term of the query, the entries of those of the points that are pending.
 fn pending(
     kb: &Kb,
     txn: &RoTxn,
-    collection: u16,
-    scope: &PointScope,
+    (collection, cache): (u16, &PointCache<PendingTable>),
+    points: &RoaringBitmap,
     query: &SparseVector,
 ) -> InternalResult<Vec<Vec<Entry>>> {
+    let of_table = |table: &PendingTable, ids| table.entries(query, ids, points);
+    if let Some(entries) = cache.read(kb, txn, collection, PendingTable::default, of_table)? {
+        return Ok(entries);
+    }
     let mut entries = vec![Vec::new(); query.len()];
-    postings::for_each_pending(kb, txn, collection, scope.ids(), |id, terms| {
+    let ids = registry::ids(kb, txn, collection)?;
+    postings::for_each_pending(kb, txn, collection, ids, |id, terms| {
         for (term, entries) in query.indices().iter().zip(&mut entries) {
-            entries.extend(terms.weight(*term).map(|weight| (id, weight)));
+            entries.extend(terms.weight(*term).filter(|_| points.contains(id)).map(|weight| (id, weight)));
         }
     })?;
     Ok(entries)

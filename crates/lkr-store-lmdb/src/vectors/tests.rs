@@ -9,8 +9,15 @@ use lkr_vectors::{
 use proptest::prelude::*;
 
 use super::{
-    bitmap, filter, keys, migrate::migrate_from_format_2, postings, read, registry,
-    registry::CollectionEntry, scope::PointScope, sparse, value_key, verify, write,
+    bitmap,
+    cache::{PendingTable, PointCache},
+    filter, keys,
+    migrate::migrate_from_format_2,
+    postings, read, registry,
+    registry::CollectionEntry,
+    rows,
+    scope::PointScope,
+    sparse, value_key, verify, write,
 };
 use crate::{
     env::Kb,
@@ -20,6 +27,7 @@ use crate::{
 struct Fixture {
     kb: Kb,
     entry: CollectionEntry,
+    pending: PointCache<PendingTable>,
     _dir: tempfile::TempDir,
 }
 
@@ -35,7 +43,7 @@ fn fixture() -> Fixture {
     let txn = kb.env.read_txn().unwrap();
     let entry = registry::require(&kb, &txn, &collection).unwrap();
     drop(txn);
-    Fixture { kb, entry, _dir: dir }
+    Fixture { kb, entry, pending: PointCache::default(), _dir: dir }
 }
 
 fn id(n: u32) -> PointId {
@@ -85,7 +93,7 @@ impl Fixture {
         let txn = self.kb.env.read_txn()?;
         let query = SparseVector::from_pairs([(1, 1.0)]);
         let found = self.search(&txn, &query, &Scope::All, 10_000)?;
-        let hit = |(score, id)| Ok((write::origin(&self.kb, &txn, self.entry.number, id)?.1.ordinal, score));
+        let hit = |(score, id)| Ok((rows::origin(&self.kb, &txn, self.entry.number, id)?.1.ordinal, score));
         let mut found = found.into_iter().map(hit).collect::<InternalResult<Vec<_>>>()?;
         found.sort_by_key(|(ordinal, _)| *ordinal);
         Ok(found)
@@ -99,15 +107,15 @@ impl Fixture {
         limit: usize,
     ) -> InternalResult<Vec<(f32, u32)>> {
         let scope = PointScope::read(&self.kb, txn, self.entry.number, scope)?;
-        let selected = scope.and(None);
-        sparse::search(&self.kb, txn, self.entry.number, query, (&scope, selected.as_ref()), limit)
+        let collection = (self.entry.number, &self.pending);
+        sparse::search(&self.kb, txn, collection, query, (&scope, scope.restriction()), limit)
     }
 
     /// The ordinals and scores of the points of a scope with term 1.
     fn in_scope(&self, scope: &Scope) -> Vec<(u32, f32)> {
         let txn = self.kb.env.read_txn().unwrap();
         let found = self.search(&txn, &SparseVector::from_pairs([(1, 1.0)]), scope, 10_000).unwrap();
-        let ordinal = |id| write::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal;
+        let ordinal = |id| rows::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal;
         let mut found: Vec<_> = found.into_iter().map(|(score, id)| (ordinal(id), score)).collect();
         found.sort_by_key(|(ordinal, _)| *ordinal);
         found
@@ -135,7 +143,7 @@ impl Fixture {
     fn matching_ids(&self, filter: &Filter) -> Vec<u32> {
         let txn = self.kb.env.read_txn().unwrap();
         let ids = filter::matching_ids(&self.kb, &txn, self.entry.number, filter).unwrap();
-        ids.iter().map(|id| write::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal).collect()
+        ids.iter().map(|id| rows::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal).collect()
     }
 }
 
@@ -159,7 +167,7 @@ fn bitmaps_of_ids_in_several_parts_are_complete() {
     assert_eq!(best.len(), 200);
     let idf = |n: f64| (1.0 + (200.0 - n + 0.5) / (n + 0.5)).ln();
     for (score, id) in best {
-        let n = write::origin(&fixture.kb, &txn, fixture.entry.number, id).unwrap().1.ordinal;
+        let n = rows::origin(&fixture.kb, &txn, fixture.entry.number, id).unwrap().1.ordinal;
         let expected = idf(200.0) * f64::from(1 + n) + if n % 5 == 3 { idf(40.0) } else { 0.0 };
         assert!((f64::from(score) - expected).abs() < 1e-5, "{score} for {expected}");
     }

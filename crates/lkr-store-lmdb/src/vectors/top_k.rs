@@ -17,9 +17,14 @@ impl TopK {
         Self { limit, threshold: f32::NEG_INFINITY, kept: Vec::new(), cut_at }
     }
 
-    pub(crate) fn push(&mut self, score: f32, id: u32) {
+    /// Whether a score may be among the highest.
+    pub(crate) fn admits(&self, score: f32) -> bool {
         // NaN is a sign of damage. It counts as the highest score, so that the vector is verified.
-        if (score >= self.threshold || score.is_nan()) && self.limit > 0 {
+        (score >= self.threshold || score.is_nan()) && self.limit > 0
+    }
+
+    pub(crate) fn push(&mut self, score: f32, id: u32) {
+        if self.admits(score) {
             self.kept.push((score, id));
             if self.kept.len() >= self.cut_at {
                 self.cut();
@@ -37,6 +42,14 @@ impl TopK {
             let last = *last;
             self.kept.retain(|(score, _)| score.total_cmp(&last).is_ge());
         }
+    }
+
+    /// The lowest of the highest scores; −∞ if there are fewer than the limit.
+    pub(crate) fn into_threshold(self) -> f32 {
+        let limit = self.limit;
+        let top = self.into_top();
+        let lowest = top.iter().map(|(score, _)| *score).fold(f32::INFINITY, f32::min);
+        if top.len() >= limit && limit > 0 { lowest } else { f32::NEG_INFINITY }
     }
 
     /// The highest scores, in no order.
@@ -64,6 +77,13 @@ mod tests {
             let mut all: Vec<_> = scores.iter().zip(0..).map(|(score, id)| (f32::from(*score), id)).collect();
             all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             let last = limit.checked_sub(1).and_then(|last| all.get(last)).map(|(score, _)| *score);
+            let mut top = TopK::new(limit);
+            for (score, id) in &all {
+                if top.admits(*score) {
+                    top.push(*score, *id);
+                }
+            }
+            prop_assert_eq!(top.into_threshold(), last.unwrap_or(f32::NEG_INFINITY));
             all.retain(|(score, _)| limit > 0 && last.is_none_or(|last| *score >= last));
             prop_assert_eq!(best, all);
         }

@@ -8,8 +8,8 @@ use roaring::{MultiOps, RoaringBitmap};
 
 use super::{
     bitmap::{self, Field, value_keys},
+    rows,
     value_key::{MAX_KEY_TEXT_BYTES, ValueKeys, above},
-    write,
 };
 use crate::{codec::damaged, env::Kb, error::InternalResult};
 
@@ -120,7 +120,7 @@ impl<'k> TestedTag<'k> {
         for row in self.kb.tables.bitmaps.prefix_iter(self.txn, begins)? {
             let ids = bitmap::decode(row?.1)?;
             let first = ids.min().ok_or_else(|| damaged(|| "a filter bitmap".to_owned()))?;
-            let body = write::body(self.kb, self.txn, self.collection, first)?;
+            let body = rows::body(self.kb, self.txn, self.collection, first)?;
             if test.passes(body.tags.get(self.key).map(String::as_str)) {
                 passing |= ids;
             }

@@ -14,10 +14,10 @@ use self::indexes::ExpectedIndexes;
 pub(crate) use self::indexes::{migrate_bitmaps, rebuild_indexes};
 use super::{
     filter, keys,
-    record::{Body, StoredBody, decode_dense, decode_origin},
+    record::{Body, StoredBody, decode_origin, dense_values},
     registry::{self, CollectionEntry, NUMBERS},
+    rows,
     tag_sets::{self, TagReader, TagSetId},
-    write,
 };
 use crate::{
     codec::verify_checksum,
@@ -146,7 +146,7 @@ impl PointCheck<'_> {
         let dense = self.kb.tables.dense.get(self.txn, key)?;
         let dims = self.entry.dims().unwrap_or_default();
         if dense.is_some_and(|checksummed| {
-            verify_checksum(checksummed).and_then(|bytes| decode_dense(bytes, dims)).is_none()
+            verify_checksum(checksummed).and_then(|bytes| dense_values(bytes, dims)).is_none()
         }) {
             return Ok(Some("the dense vector"));
         }
@@ -192,7 +192,7 @@ impl PointCheck<'_> {
             }
             let id = filter::decode_internal(entry, String::new).ok().filter(|id| status.whole.contains(*id));
             let leads_to = match id {
-                Some(id) => write::origin(self.kb, self.txn, self.entry.number, id).ok(),
+                Some(id) => rows::origin(self.kb, self.txn, self.entry.number, id).ok(),
                 None => None,
             };
             if leads_to.is_none() || leads_to.map(|(point, _)| point) != point {

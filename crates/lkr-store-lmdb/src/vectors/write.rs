@@ -8,16 +8,17 @@ use lkr_vectors::{Filter, Point, PointOrigin, Tags};
 use serde_json::Value;
 
 use super::{
-    dense, describe_point_part, filter,
+    filter,
     keys::{self, SpaceKey},
     postings::{self, PostingChanges},
-    record::{Body, StoredBody, decode_origin, encode_dense, encode_origin},
+    record::{StoredBody, encode_dense, encode_origin},
     registry::{self, CollectionEntry, IdCounters},
+    rows::{origin, stored_body},
     tag_changes::TagChanges,
-    tag_sets::{EncodedTags, TagReader},
+    tag_sets::EncodedTags,
 };
 use crate::{
-    codec::{damaged, strip_checksum, with_checksum},
+    codec::with_checksum,
     env::{Kb, Table},
     error::{Failure, FailureKind, InternalResult},
 };
@@ -316,40 +317,4 @@ impl<'k> PointChanges<'k> {
         }
         Ok(())
     }
-}
-
-/// The point id and origin of an internal id, which must exist.
-pub(crate) fn origin(
-    kb: &Kb,
-    txn: &RoTxn,
-    collection: u16,
-    id: u32,
-) -> InternalResult<(PointId, PointOrigin)> {
-    let name = || format!("the origin of point number {id} of collection number {collection}");
-    let checksummed = kb.tables.origins.get(txn, &keys::row(collection, id))?.ok_or_else(|| damaged(name))?;
-    decode_origin(strip_checksum(checksummed, name)?).ok_or_else(|| damaged(name))
-}
-
-/// The body of an internal id, which must exist, with its tags.
-pub(crate) fn body(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> InternalResult<Body> {
-    let stored = stored_body(kb, txn, collection, id)?;
-    let tags = TagReader::default().read(kb, txn, collection, stored.tags.clone())?;
-    Ok(stored.with_tags(tags))
-}
-
-/// The body of an internal id, which must exist.
-pub(crate) fn stored_body(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> InternalResult<StoredBody> {
-    let name = || describe_point_part(kb, txn, collection, id, "the body");
-    let checksummed = kb.tables.bodies.get(txn, &keys::row(collection, id))?.ok_or_else(|| damaged(name))?;
-    StoredBody::decode(strip_checksum(checksummed, name)?).ok_or_else(|| damaged(name))
-}
-
-/// The dense vector of an internal id, if the point has one.
-pub(crate) fn vector(
-    kb: &Kb,
-    txn: &RoTxn,
-    entry: &CollectionEntry,
-    id: u32,
-) -> InternalResult<Option<Vec<f32>>> {
-    entry.dims().map_or(Ok(None), |dims| dense::vector(kb, txn, entry.number, id, dims))
 }

@@ -26,6 +26,7 @@ pub const BATCH: u32 = 64;
 /// Options that build graphs from 100 points on and search by them whenever they exist.
 pub fn options() -> LmdbOptions {
     let mut options = LmdbOptions::default();
+    options.codes_below = 100;
     options.linear_below = 100;
     options.break_even = 0;
     options.graph_batch = BATCH;
@@ -35,7 +36,7 @@ pub fn options() -> LmdbOptions {
 /// Options that scan every vector.
 pub fn exact() -> LmdbOptions {
     let mut options = LmdbOptions::default();
-    options.linear_below = u64::MAX;
+    options.codes_below = u64::MAX;
     options
 }
 

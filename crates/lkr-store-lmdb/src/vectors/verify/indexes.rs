@@ -12,8 +12,8 @@ use super::super::{
     postings::{self, Block},
     record::Body,
     registry::{self, CollectionEntry, IdCounters},
+    rows,
     tag_sets::{TagReader, TagSetId},
-    write,
 };
 use crate::{env::Kb, error::InternalResult, verify::Finding};
 
@@ -232,8 +232,8 @@ fn add_bitmaps(kb: &Kb, txn: &mut RwTxn, collection: u16, from: u32) -> Internal
     let (mut points, mut next) = (0, None);
     for row in kb.tables.origins.range(txn, &range)?.take(BATCH) {
         let id = keys::row_id(row?.0).unwrap_or_default();
-        let (_, origin) = write::origin(kb, txn, collection, id)?;
-        let stored = write::stored_body(kb, txn, collection, id)?.tags;
+        let (_, origin) = rows::origin(kb, txn, collection, id)?;
+        let stored = rows::stored_body(kb, txn, collection, id)?.tags;
         let set = stored.set();
         let tags = reader.read(kb, txn, collection, stored)?;
         prefixes.of(collection, &origin, &tags, set).for_each(|prefix| changes.add(&prefix, id));

@@ -1,0 +1,246 @@
+//! The quantised vectors of a collection: one byte for each dimension. A scan of them reads a quarter of the bytes, and
+//! their error is bounded, so that it finds every point that an exact scan would.
+
+use std::ops::Bound;
+
+use heed::RoTxn;
+use roaring::RoaringBitmap;
+
+use super::PointTable;
+use crate::{
+    env::Kb,
+    error::InternalResult,
+    vectors::{
+        bitmap::{self, Field},
+        kernel, keys,
+        registry::IdCounters,
+        top_k::TopK,
+    },
+};
+
+/// The largest code. The codes of a vector are its values as multiples of a step of its own, its largest value by this.
+const MAX_CODE: f32 = 127.0;
+/// Points that are gone are removed when they are more than one of this many.
+const GONE_SHARE: u64 = 3;
+
+/// Quantised vectors, ordered by id.
+#[derive(Debug)]
+pub(crate) struct CodeTable {
+    dims: usize,
+    rows: Vec<CodeRow>,
+    /// The codes of all rows, one after the other.
+    codes: Vec<i8>,
+    /// Points from this id on were not read yet.
+    end: u32,
+    /// The newest snapshot that points were read from. Points that were gone then may be missing.
+    snapshot: usize,
+}
+
+/// A vector but its codes. Its direction is `scale · codes`, to within `error`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct CodeRow {
+    id: u32,
+    scale: f32,
+    error: f32,
+}
+
+impl CodeTable {
+    pub(crate) const fn new(dims: usize) -> Self {
+        Self { dims, rows: Vec::new(), codes: Vec::new(), end: 0, snapshot: 0 }
+    }
+
+    /// Adds a vector of little-endian values. One with other values than the collection's is left to the check of the
+    /// candidates: it is always one.
+    fn push(&mut self, id: u32, values: &[u8]) {
+        let values: Vec<f32> = values.as_chunks::<4>().0.iter().copied().map(f32::from_le_bytes).collect();
+        let quantised = Some(&values).filter(|values| values.len() == self.dims).and_then(|it| quantise(it));
+        let (scale, error, codes) = quantised.unwrap_or_else(|| (0.0, f32::INFINITY, vec![0; self.dims]));
+        self.rows.push(CodeRow { id, scale, error });
+        self.codes.extend_from_slice(&codes);
+    }
+
+    fn retain(&mut self, live: &RoaringBitmap) {
+        let mut kept = Self::new(self.dims);
+        for (row, codes) in self.rows() {
+            if live.contains(row.id) {
+                kept.rows.push(*row);
+                kept.codes.extend_from_slice(codes);
+            }
+        }
+        (self.rows, self.codes) = (kept.rows, kept.codes);
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&CodeRow, &[i8])> {
+        // A collection has no vectors of no dimensions.
+        self.rows.iter().zip(self.codes.chunks_exact(self.dims.max(1)))
+    }
+
+    /// A few more than the `limit` points nearest to `query` among the admitted ones: all that may be among them, and all
+    /// that may tie with the last.
+    pub(crate) fn nearest(&self, query: &[f32], limit: usize, admits: impl Fn(u32) -> bool) -> Vec<u32> {
+        let Some(query) = unit(query) else {
+            return self.rows.iter().map(|row| row.id).filter(|id| admits(*id)).collect();
+        };
+        let rounding = rounding_error(self.dims);
+        let cosines: Vec<f32> =
+            self.rows().map(|(row, codes)| kernel::dot_codes(&query, codes) * row.scale).collect();
+        let mut lowest = TopK::new(limit);
+        for (row, cosine) in self.rows.iter().zip(&cosines) {
+            let at_least = cosine - row.error - rounding;
+            if lowest.admits(at_least) && admits(row.id) {
+                lowest.push(at_least, row.id);
+            }
+        }
+        let threshold = lowest.into_threshold();
+        let may_be_near = |(row, cosine): &(&CodeRow, &f32)| *cosine + row.error + rounding >= threshold;
+        let near = self.rows.iter().zip(&cosines).filter(may_be_near).map(|(row, _)| row.id);
+        near.filter(|id| admits(*id)).collect()
+    }
+}
+
+impl PointTable for CodeTable {
+    fn end(&self) -> u32 {
+        self.end
+    }
+
+    fn snapshot(&self) -> usize {
+        self.snapshot
+    }
+
+    /// Adds the new points, and removes those that are gone if they are many.
+    fn extend(&mut self, kb: &Kb, txn: &RoTxn, collection: u16, ids: IdCounters) -> InternalResult<()> {
+        let live = bitmap::read(kb, txn, collection, Field::Live)?;
+        let mut added = Self::new(self.dims);
+        let (first, last) = (keys::row(collection, self.end), keys::row(collection, ids.next));
+        let range = (Bound::Included(&first[..]), Bound::Excluded(&last[..]));
+        for row in kb.tables.dense.range(txn, &range)? {
+            let (key, checksummed) = row?;
+            let id = keys::row_id(key).unwrap_or_default();
+            added.push(id, checksummed.get(8..).unwrap_or_default());
+        }
+        self.rows.append(&mut added.rows);
+        self.codes.append(&mut added.codes);
+        (self.end, self.snapshot) = (ids.next, txn.id());
+        let gone = (self.rows.len() as u64).saturating_sub(live.len());
+        if gone * GONE_SHARE > self.rows.len() as u64 {
+            self.retain(&live);
+        }
+        Ok(())
+    }
+}
+
+/// The largest error of a dot product of a unit vector and codes in single precision, as a share of the codes' length.
+/// Each of the sums has a few terms (see [`kernel`]), each of which adds a rounding error of 2⁻²⁴; twice that is safe.
+fn rounding_error(dims: usize) -> f32 {
+    (64 + dims / kernel::LANES) as f32 * f32::EPSILON
+}
+
+/// The vector with length 1; `None` if it has no direction.
+fn unit(vector: &[f32]) -> Option<Vec<f32>> {
+    let length = length(vector.iter().map(|value| f64::from(*value)));
+    let is_number = length.is_normal();
+    is_number.then(|| vector.iter().map(|value| (f64::from(*value) / length) as f32).collect())
+}
+
+fn length(values: impl Iterator<Item = f64>) -> f64 {
+    values.map(|value| value * value).sum::<f64>().sqrt()
+}
+
+/// The scale, the error and the codes of a vector's direction; zeros if it has none, `None` if it is no vector of numbers.
+fn quantise(values: &[f32]) -> Option<(f32, f32, Vec<i8>)> {
+    let largest = values.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+    let norm = length(values.iter().map(|value| f64::from(*value)));
+    let step = f64::from(largest) / f64::from(MAX_CODE);
+    if norm == 0.0 {
+        return Some((0.0, 0.0, vec![0; values.len()]));
+    }
+    if !norm.is_normal() || !step.is_normal() {
+        return None;
+    }
+    let codes: Vec<i8> = values.iter().map(|value| (f64::from(*value) / step).round() as i8).collect();
+    let lost = values.iter().zip(&codes).map(|(value, code)| f64::from(*value) - step * f64::from(*code));
+    let error = length(lost) / norm;
+    Some(((step / norm) as f32, error as f32 * (1.0 + f32::EPSILON), codes))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const DIMS: usize = 40;
+
+    fn table(vectors: &[Vec<f32>]) -> CodeTable {
+        let mut table = CodeTable::new(DIMS);
+        for (vector, id) in vectors.iter().zip(0..) {
+            let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
+            table.push(id, &bytes);
+        }
+        table
+    }
+
+    fn cosine(a: &[f32], b: &[f32]) -> f64 {
+        let dot =
+            |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+        let length = (dot(a, a) * dot(b, b)).sqrt();
+        if length > 0.0 { dot(a, b) / length } else { 0.0 }
+    }
+
+    /// Vectors of few different values, so that many cosines tie, and of very different lengths.
+    fn vectors() -> impl Strategy<Value = Vec<Vec<f32>>> {
+        let value = prop_oneof![Just(0.0_f32), Just(1.0), -1.0_f32..1.0, -1e-3_f32..1e-3];
+        let length = prop_oneof![Just(1.0_f32), Just(1e-18), Just(1e15)];
+        let vector = (prop::collection::vec(value, DIMS), length)
+            .prop_map(|(values, length)| values.into_iter().map(|value| value * length).collect());
+        prop::collection::vec(vector, 1..120)
+    }
+
+    proptest! {
+        #[test]
+        fn nearest_has_all_points_that_an_exact_scan_finds(
+            vectors in vectors(), query in 0_usize..120, limit in 0_usize..30, every in 1_u32..4,
+        ) {
+            let table = table(&vectors);
+            let query = &vectors[query % vectors.len()];
+            let admits = |id: u32| id.is_multiple_of(every);
+            let found = table.nearest(query, limit, admits);
+            prop_assert!(found.iter().all(|id| admits(*id)));
+            let mut exact: Vec<(f32, u32)> =
+                vectors.iter().zip(0..).map(|(vector, id)| (cosine(query, vector) as f32, id)).collect();
+            exact.retain(|(_, id)| admits(*id));
+            exact.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let last = limit.checked_sub(1).map(|last| exact.get(last).map_or(-1.0, |(cosine, _)| *cosine));
+            for (cosine, id) in exact {
+                prop_assert!(last.is_none_or(|last| cosine < last) || found.contains(&id));
+            }
+        }
+
+        #[test]
+        fn direction_is_within_its_error(vector in prop::collection::vec(-1.0_f32..1.0, DIMS)) {
+            if let Some((scale, error, codes)) = quantise(&vector) {
+                let norm = length(vector.iter().map(|value| f64::from(*value)));
+                let off = vector.iter().zip(&codes)
+                    .map(|(value, code)| f64::from(*value) / norm - f64::from(scale) * f64::from(*code));
+                prop_assert!(length(off) <= f64::from(error) + 1e-6);
+                prop_assert!(error < 0.03, "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_vector_is_always_a_candidate() {
+        let mut table = table(&[vec![1.0; DIMS], vec![-1.0; DIMS]]);
+        table.push(2, &[0; 3]);
+        table.push(3, &[u8::MAX; 4 * DIMS]);
+        assert_eq!(table.nearest(&[1.0; DIMS], 1, |_| true), [0, 2, 3]);
+    }
+
+    #[test]
+    fn retain_removes_the_points_that_are_gone() {
+        let mut table = table(&[vec![1.0; DIMS], vec![-1.0; DIMS], vec![0.5; DIMS]]);
+        table.retain(&RoaringBitmap::from([0, 2]));
+        assert_eq!((table.rows.len(), table.codes.len()), (2, 2 * DIMS));
+        assert_eq!(table.nearest(&[1.0; DIMS], 1, |_| true), [0, 2], "they tie");
+    }
+}

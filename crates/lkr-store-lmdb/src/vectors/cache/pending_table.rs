@@ -1,0 +1,106 @@
+//! The terms of the pending points of a collection, ordered by term. A query reads the entries of its own terms instead of
+//! the terms of all pending points.
+
+use heed::RoTxn;
+use lkr_domain::SparseVector;
+use roaring::RoaringBitmap;
+
+use super::PointTable;
+use crate::{
+    env::Kb,
+    error::InternalResult,
+    vectors::{
+        postings::{self, Entry},
+        registry::IdCounters,
+    },
+};
+
+/// The terms of pending points.
+#[derive(Debug, Default)]
+pub(crate) struct PendingTable {
+    /// Runs of entries, each ordered by term and then by id. The ids of a run are above those of the runs before it. A run
+    /// is more than twice as long as the next one, so that there are few and an entry is seldom moved.
+    runs: Vec<Vec<PendingEntry>>,
+    posted: u32,
+    end: u32,
+    snapshot: usize,
+}
+
+/// The weight of a term in a pending point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct PendingEntry {
+    term: u32,
+    id: u32,
+    weight: f32,
+}
+
+impl PendingTable {
+    /// For each term of the query, the entries of those of the points that are pending, ordered by id.
+    pub(crate) fn entries(
+        &self,
+        query: &SparseVector,
+        ids: IdCounters,
+        points: &RoaringBitmap,
+    ) -> Vec<Vec<Entry>> {
+        let is_pending = |id: u32| id >= ids.posted && points.contains(id);
+        let of_term = |term: &u32| {
+            let entries = self.runs.iter().flat_map(|run| of_term(run, *term));
+            entries.filter(|entry| is_pending(entry.id)).map(|entry| (entry.id, entry.weight)).collect()
+        };
+        query.indices().iter().map(of_term).collect()
+    }
+
+    /// Adds entries whose ids are above all others, ordered by term and id.
+    fn push(&mut self, run: Vec<PendingEntry>) {
+        let mut run = run;
+        while let Some(last) = self.runs.pop_if(|last| last.len() <= 2 * run.len()) {
+            run = merged(&last, &run);
+        }
+        if !run.is_empty() {
+            self.runs.push(run);
+        }
+    }
+}
+
+/// The entries of a term in a run.
+fn of_term(run: &[PendingEntry], term: u32) -> &[PendingEntry] {
+    let from = run.partition_point(|entry| entry.term < term);
+    let rest = run.get(from..).unwrap_or_default();
+    let count = rest.partition_point(|entry| entry.term == term);
+    rest.get(..count).unwrap_or_default()
+}
+
+/// Both runs as one.
+fn merged(first: &[PendingEntry], second: &[PendingEntry]) -> Vec<PendingEntry> {
+    let mut all = [first, second].concat();
+    // Stable, and fast on two runs. Ids of the second are above those of the first.
+    all.sort_by_key(|entry| entry.term);
+    all
+}
+
+impl PointTable for PendingTable {
+    fn end(&self) -> u32 {
+        self.end
+    }
+
+    fn snapshot(&self) -> usize {
+        self.snapshot
+    }
+
+    /// Adds the new points, and removes those that were posted.
+    fn extend(&mut self, kb: &Kb, txn: &RoTxn, collection: u16, ids: IdCounters) -> InternalResult<()> {
+        let unread = IdCounters { posted: ids.posted.max(self.end), ..ids };
+        let mut run = Vec::new();
+        postings::for_each_pending(kb, txn, collection, unread, |id, terms| {
+            run.extend(terms.iter().map(|(term, weight)| PendingEntry { term, id, weight }));
+        })?;
+        run.sort_by_key(|entry| entry.term);
+        if ids.posted > self.posted {
+            self.runs.iter_mut().for_each(|run| run.retain(|entry| entry.id >= ids.posted));
+            self.runs.retain(|run| !run.is_empty());
+        }
+        self.push(run);
+        (self.posted, self.end, self.snapshot) = (ids.posted, ids.next, txn.id());
+        Ok(())
+    }
+}
