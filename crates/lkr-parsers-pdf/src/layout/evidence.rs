@@ -157,7 +157,7 @@ pub(super) fn stack_end(page_layout: &LayoutPage, range: Range<usize>, body: Bod
         && (is_centred(page_layout, stack)
             || are_at_left(page_layout, stack) && (count < lines.len() || is_above_table(page_layout, end)))
         && !is_below_row(page_layout, range.start)
-        && range.clone().take(count).all(|at| !shares_row(page_layout, at, page_layout.lines.len()));
+        && range.take(count).all(|at| !shares_row(page_layout, at, page_layout.lines.len()));
     is_titled.then_some(end)
 }
 
