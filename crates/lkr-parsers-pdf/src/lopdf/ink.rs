@@ -107,9 +107,9 @@ pub(super) struct Inks {
     stroke_alpha: f32,
     /// The text rendering mode.
     mode: u8,
-    /// Whether what is painted is mixed with what is below it.
+    /// Whether what is painted is blended with what is below it.
     blends: bool,
-    /// Whether the form is, whose content this paints.
+    /// Whether the form that is being drawn is blended with what is below it.
     form_blends: bool,
 }
 
@@ -162,12 +162,12 @@ impl Inks {
         }
     }
 
-    /// Whether what is painted is mixed with what is below it.
+    /// Whether what is painted is blended with what is below it, by its own state or by that of the form.
     pub(super) const fn blends(&self) -> bool {
         self.blends || self.form_blends
     }
 
-    /// The inks at the start of a form: graphics states in it are about its own content.
+    /// The inks at the start of a form. Its content may set a blend mode of its own, and is blended as a whole, too.
     pub(super) const fn in_form(self) -> Self {
         Self { form_blends: self.blends(), ..self }
     }

@@ -14,14 +14,14 @@ pub(crate) struct PaintedAreas {
     /// How many areas were painted.
     painted: usize,
     is_everywhere: bool,
-    /// Whether something everywhere is mixed with what is below it, so that pale text below shows.
-    is_veil: bool,
+    /// Whether something that covers everything was blended with what is below it, so that pale text below shows.
+    is_blended: bool,
 }
 
 impl PaintedAreas {
     /// Painted areas that cover everything.
     pub(crate) const fn everywhere() -> Self {
-        Self { areas: Vec::new(), painted: 0, is_everywhere: true, is_veil: false }
+        Self { areas: Vec::new(), painted: 0, is_everywhere: true, is_blended: false }
     }
 
     pub(super) fn paint(&mut self, area: Rect) {
@@ -38,18 +38,18 @@ impl PaintedAreas {
     /// Marks the whole page as painted; `blends` if what is below shows.
     pub(super) const fn flood(&mut self, blends: bool) {
         self.is_everywhere = true;
-        self.is_veil |= blends;
+        self.is_blended |= blends;
     }
 
     /// Whether text that was drawn before shows on what was painted over it.
     pub(super) const fn shows_text_below(&self) -> bool {
-        self.is_veil
+        self.is_blended
     }
 
     /// Adds other painted areas, transformed by this matrix.
     pub(super) fn lay(&mut self, other: &Self, matrix: Matrix) {
         self.is_everywhere |= other.is_everywhere;
-        self.is_veil |= other.is_veil;
+        self.is_blended |= other.is_blended;
         other.areas.iter().for_each(|area| self.paint(matrix.transform(*area)));
     }
 

@@ -18,8 +18,8 @@ use crate::{
 /// The terms of pending points.
 #[derive(Debug, Default)]
 pub(crate) struct PendingTable {
-    /// Runs of entries, each ordered by term and then by id. The ids of a run are above those of the runs before it. A run
-    /// is more than twice as long as the next one, so that there are few and an entry is seldom moved.
+    /// Runs of entries, each ordered by term and then by id. The ids of a run are above those of the runs before it. Each run
+    /// is more than twice as long as the next one: so there are few runs, and an entry is seldom moved to another one.
     runs: Vec<Vec<PendingEntry>>,
     posted: u32,
     end: u32,
