@@ -4,12 +4,10 @@
 //! distances; the grading, the leg weights and the layer weights are this project's own.
 //! See docs/studies.md#graded-fusion.
 
-use std::collections::HashMap;
-
 use lkr_domain::{Layer, PointId};
 use lkr_text::Overlap;
 
-use crate::LegKind;
+use crate::{LegKind, ids::IdMap};
 
 /// The constant of reciprocal-rank fusion, as in Cormack, Clarke and Büttcher 2009. The larger it is, the less the
 /// first ranks stand out. See docs/studies.md#graded-fusion.
@@ -53,24 +51,36 @@ pub(crate) const fn layer_weight(layer: Layer) -> f64 {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ranking {
     hits: Vec<(PointId, f32)>,
+    by_id: IdMap<PointId, RankedHit>,
     full: bool,
 }
 
+/// The place of a hit in its leg.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RankedHit {
+    /// Counted from 1.
+    pub(crate) rank: u32,
+    pub(crate) score: f32,
+}
+
 impl Ranking {
-    /// Ranks `hits` by score, ties by id. `full` says whether the leg reached its limit, so that more hits may exist.
+    /// Ranks `hits`, once each, by score, ties by id. `full` says whether the leg reached its limit, so that more hits may
+    /// exist.
     pub(crate) fn new(mut hits: Vec<(PointId, f32)>, full: bool) -> Self {
-        hits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        Self { hits, full }
+        hits.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let by_id =
+            hits.iter().zip(1..).map(|(&(id, score), rank)| (id, RankedHit { rank, score })).collect();
+        Self { hits, by_id, full }
     }
 
-    /// The score of each point.
-    pub(crate) fn scores(&self) -> HashMap<PointId, f32> {
-        self.hits.iter().copied().collect()
+    /// The place of a point, if the leg listed it.
+    pub(crate) fn get(&self, id: PointId) -> Option<RankedHit> {
+        self.by_id.get(&id).copied()
     }
 
-    /// The rank of each point, counted from 1.
-    pub(crate) fn ranks(&self) -> HashMap<PointId, u32> {
-        self.hits.iter().zip(1..).map(|(&(id, _), rank)| (id, rank)).collect()
+    /// The score of a point, if the leg listed it.
+    pub(crate) fn score(&self, id: PointId) -> Option<f32> {
+        self.get(id).map(|hit| hit.score)
     }
 
     fn best(&self) -> Option<f64> {
@@ -100,7 +110,7 @@ impl Ranking {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FusedLegs {
     /// The score of every listed point.
-    pub(crate) scores: HashMap<PointId, f64>,
+    pub(crate) scores: IdMap<PointId, f64>,
     /// The dense leg's weight.
     pub(crate) dense_weight: f64,
     /// The sparse leg's weight.
@@ -126,13 +136,11 @@ impl FusedLegs {
 /// 100. Points that neither leg lists among its first 100 follow by their own scores. A leg without hits has no vote.
 pub(crate) fn graded_rrf(dense: &Ranking, sparse: &Ranking, cosine_scale: f32) -> FusedLegs {
     let (dense_weight, sparse_weight) = leg_weights(dense, sparse);
-    let (dense_scores, sparse_scores) = (dense.scores(), sparse.scores());
     let (dense_best, sparse_best) = (dense.best().unwrap_or(0.0), sparse.best().unwrap_or(0.0));
     let sparse_default = if sparse.full { sparse.last() } else { 0.0 };
     let (dense_floor, sparse_floor) = (dense.floor(), sparse.sparse_floor());
     let score = |id: PointId| {
-        let dense_score = dense_scores.get(&id).map(|&score| f64::from(score));
-        let sparse_score = sparse_scores.get(&id).map(|&score| f64::from(score));
+        let (dense_score, sparse_score) = (dense.score(id).map(f64::from), sparse.score(id).map(f64::from));
         let is_graded = dense_score.is_some_and(|score| score >= dense_floor)
             || sparse_score.is_some_and(|score| score >= sparse_floor);
         let mut dense_score = dense_score.unwrap_or(dense.last());
@@ -152,9 +160,8 @@ pub(crate) fn graded_rrf(dense: &Ranking, sparse: &Ranking, cosine_scale: f32) -
 /// Büttcher 2009).
 pub(crate) fn rrf(dense: &Ranking, sparse: &Ranking) -> FusedLegs {
     let weight = |ranking: &Ranking| if ranking.hits.is_empty() { 0.0 } else { 1.0 };
-    let (dense_ranks, sparse_ranks) = (dense.ranks(), sparse.ranks());
-    let share = |rank: Option<&u32>| rank.map_or(0.0, |&rank| 1.0 / (K + f64::from(rank)));
-    let score = |id: PointId| share(sparse_ranks.get(&id)) + share(dense_ranks.get(&id));
+    let share = |hit: Option<RankedHit>| hit.map_or(0.0, |hit| 1.0 / (K + f64::from(hit.rank)));
+    let score = |id: PointId| share(sparse.get(id)) + share(dense.get(id));
     let scores = listed([dense, sparse]).map(|id| (id, score(id))).collect();
     FusedLegs { scores, dense_weight: weight(dense), sparse_weight: weight(sparse) }
 }

@@ -1,12 +1,10 @@
 //! Headings as evidence. A node's own heading is evidence for its chunks that neither the vector nor the term weights
 //! of its whole text preserve. Pure functions. See docs/studies.md#headings-as-evidence.
 
-use std::collections::HashSet;
-
 use lkr_domain::PointId;
 use lkr_text::{Language, QueryWords};
 
-use crate::{GroupBy, candidate::Candidate, fusion, page::page};
+use crate::{GroupBy, candidate::Candidate, fusion, ids::IdSet, page::page};
 
 /// How many of the best candidates get the evidence of their headings, whatever the requested number of results. See
 /// docs/studies.md#headings-as-evidence.
@@ -24,7 +22,7 @@ pub(crate) fn share(query: &QueryWords<'_>, path: &[String], language: &str) -> 
 /// of the upper layers of all of them by as much as headings cover it. `share` returns what [`share`] returned for a
 /// candidate. Returns the share of the upper layers' evidence that counts.
 pub(crate) fn apply(candidates: &mut [Candidate], share: impl Fn(PointId) -> Option<f64>) -> f64 {
-    let best: HashSet<PointId> = page(candidates, GroupBy::Chunk, DEPTH).iter().map(|best| best.id).collect();
+    let best: IdSet<PointId> = page(candidates, GroupBy::Chunk, DEPTH).iter().map(|best| best.id).collect();
     let first = candidates.iter().take(HEADED_DEPTH);
     let headed = first.clone().filter(|candidate| share(candidate.id).is_some()).count();
     let parent_share = fusion::parent_share(headed as f64 / first.len().max(1) as f64);

@@ -1,9 +1,6 @@
 //! The legs of a search: their queries to the vector store and the hits that they listed.
 
-use std::{
-    collections::HashSet,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use lkr_domain::{DocId, Layer, PointId, Scope};
@@ -12,7 +9,7 @@ use lkr_vectors::{
     VectorStore,
 };
 
-use crate::{LegCandidates, LegKind, Mode, encoded_query::EncodedQuery};
+use crate::{LegCandidates, LegKind, Mode, encoded_query::EncodedQuery, ids::IdSet};
 
 /// One leg and its hits.
 #[derive(Debug, Clone)]
@@ -47,7 +44,7 @@ impl Legs {
     pub(crate) fn merge(&mut self, others: Self) {
         for other in others.all {
             let Some(leg) = self.counterpart(&other) else { continue };
-            let known: HashSet<PointId> = leg.hits.iter().map(|hit| hit.id).collect();
+            let known: IdSet<PointId> = leg.hits.iter().map(|hit| hit.id).collect();
             leg.hits.extend(other.hits.into_iter().filter(|hit| !known.contains(&hit.id)));
             leg.hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
         }

@@ -9,6 +9,7 @@ mod error;
 mod feedback;
 mod fusion;
 mod headings;
+mod ids;
 mod legs;
 mod live;
 mod model_sources;

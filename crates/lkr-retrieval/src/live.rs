@@ -1,6 +1,6 @@
 //! Dropping the hits that no live document record covers.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use lkr_catalog::{Catalog, DocumentRecord};
 use lkr_domain::{DocId, Document};
@@ -9,13 +9,14 @@ use lkr_vectors::PointOrigin;
 use crate::{
     Result, SearchRequest,
     candidate::Candidate,
+    ids::IdMap,
     legs::{Leg, Legs},
 };
 
 /// Documents by id.
-pub(crate) type Documents = HashMap<DocId, Document>;
+pub(crate) type Documents = IdMap<DocId, Document>;
 /// Document records by id.
-pub(crate) type DocumentRecords = HashMap<DocId, DocumentRecord>;
+pub(crate) type DocumentRecords = IdMap<DocId, DocumentRecord>;
 
 /// The records behind the hits of a batch, and the hits that were dropped.
 #[derive(Debug, Default)]
@@ -83,7 +84,7 @@ async fn records(
     let ids: BTreeSet<DocId> = revisions.map(|(doc_id, _)| doc_id).collect();
     let ids: Vec<DocId> = ids.into_iter().collect();
     let records = catalog.document_records(&ids).await?;
-    let mut shown = DocumentRecords::with_capacity(ids.len());
+    let mut shown = DocumentRecords::default();
     for (id, record) in ids.into_iter().zip(records) {
         if let Some(record) = record
             && request.may_show(&record)?

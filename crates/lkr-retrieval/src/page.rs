@@ -1,17 +1,19 @@
 //! Which candidates fill a page of results. Pure functions over sorted candidates.
 
-use std::collections::{HashMap, HashSet};
-
 use lkr_domain::{DocId, PointId};
 
-use crate::{GroupBy, candidate::Candidate};
+use crate::{
+    GroupBy,
+    candidate::Candidate,
+    ids::{IdMap, IdSet},
+};
 
 /// The candidates that fill a page of `top_k` results, in order: the best chunks, or the best chunk of each document.
 pub(crate) fn page(sorted: &[Candidate], group_by: GroupBy, top_k: usize) -> Vec<Candidate> {
     match group_by {
         GroupBy::Chunk => capped(sorted, top_k),
         GroupBy::Document => {
-            let mut seen = HashSet::new();
+            let mut seen = IdSet::default();
             let first = sorted.iter().filter(|candidate| seen.insert(candidate.origin.doc_id));
             first.take(top_k).cloned().collect()
         }
@@ -30,7 +32,7 @@ const fn document_cap(count: usize) -> usize {
 /// candidates of a smaller one, and the largest contains all.
 fn capped(sorted: &[Candidate], count: usize) -> Vec<Candidate> {
     let mut remaining: Vec<usize> = (0..sorted.len()).collect();
-    let mut per_document: HashMap<DocId, usize> = HashMap::new();
+    let mut per_document: IdMap<DocId, usize> = IdMap::default();
     let mut picked = Vec::new();
     while picked.len() < count && !remaining.is_empty() {
         let cap = document_cap(picked.len() + 1);
@@ -53,7 +55,7 @@ fn capped(sorted: &[Candidate], count: usize) -> Vec<Candidate> {
 /// few others.
 pub(crate) fn dominant_document(sorted: &[Candidate], top_k: usize) -> Option<(DocId, u64)> {
     let page = capped(sorted, top_k);
-    let mut counts: HashMap<(DocId, u64), usize> = HashMap::new();
+    let mut counts: IdMap<(DocId, u64), usize> = IdMap::default();
     for Candidate { origin, .. } in &page {
         *counts.entry((origin.doc_id, origin.revision)).or_default() += 1;
     }
@@ -70,12 +72,14 @@ pub(crate) fn shortlist(
 ) -> Vec<Candidate> {
     let page = page(sorted, group_by, top_k).into_iter().map(|candidate| candidate.id);
     let best = capped(sorted, depth).into_iter().map(|candidate| candidate.id);
-    let selected: HashSet<PointId> = page.chain(best).chain(also.iter().copied()).collect();
+    let selected: IdSet<PointId> = page.chain(best).chain(also.iter().copied()).collect();
     sorted.iter().filter(|candidate| selected.contains(&candidate.id)).cloned().collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use proptest::prelude::*;
 
     use super::*;

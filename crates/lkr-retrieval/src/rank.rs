@@ -1,8 +1,5 @@
 //! Ranking: fuses the hits of the legs into chunks sorted by score.
 
-use std::collections::HashMap;
-
-use lkr_catalog::l1_id;
 use lkr_domain::{DocId, Layer, PointId};
 use lkr_vectors::PointOrigin;
 
@@ -10,6 +7,7 @@ use crate::{
     Fusion, LegKind, LegScores, Ranks, Scores,
     candidate::{self, Candidate},
     fusion::{self, FusedLegs, ParentScores, Ranking},
+    ids::IdMap,
     legs::{Leg, Legs},
 };
 
@@ -31,6 +29,9 @@ pub(crate) struct RankedLayer {
     fused: FusedLegs,
     /// The weight of the layer in a chunk's score.
     factor: f64,
+    /// Of L1, the listed points by document and revision. The id of a point that is not listed is not needed, and computing
+    /// one takes a digest.
+    documents: IdMap<(DocId, u64), PointId>,
 }
 
 /// The parameters of fusion.
@@ -73,7 +74,7 @@ impl Ranked {
             return Vec::new();
         };
         let parent = |candidate: &Candidate| {
-            let id = node_of(layer, candidate.id, &candidate.origin)?;
+            let id = ranked.node_of(candidate.id, &candidate.origin)?;
             Some(ParentNode { id, doc_id: candidate.origin.doc_id, score: ranked.score(id)? as f32 })
         };
         let mut parents: Vec<_> = self.candidates.iter().filter_map(parent).collect();
@@ -86,12 +87,12 @@ impl Ranked {
     pub(crate) fn by_leg(&self) -> Vec<(Ranks, LegScores)> {
         let mut all = vec![(Ranks::default(), LegScores::default()); self.candidates.len()];
         for layer in &self.layers {
-            for (kind, ranking) in [(LegKind::Dense, &layer.dense), (LegKind::Sparse, &layer.sparse)] {
-                let (ranks, scores) = (ranking.ranks(), ranking.scores());
-                for (candidate, (rank, score)) in self.candidates.iter().zip(&mut all) {
-                    let node = node_of(layer.layer, candidate.id, &candidate.origin);
-                    *rank.leg_mut(layer.layer, kind) = node.and_then(|id| ranks.get(&id).copied());
-                    *score.leg_mut(layer.layer, kind) = node.and_then(|id| scores.get(&id).copied());
+            for (candidate, (rank, score)) in self.candidates.iter().zip(&mut all) {
+                let Some(node) = layer.node_of(candidate.id, &candidate.origin) else { continue };
+                for (kind, ranking) in [(LegKind::Dense, &layer.dense), (LegKind::Sparse, &layer.sparse)] {
+                    let hit = ranking.get(node);
+                    *rank.leg_mut(layer.layer, kind) = hit.map(|hit| hit.rank);
+                    *score.leg_mut(layer.layer, kind) = hit.map(|hit| hit.score);
                 }
             }
         }
@@ -100,6 +101,17 @@ impl Ranked {
 }
 
 impl RankedLayer {
+    /// The point of the layer that contains the chunk `id`, or the chunk itself; `None` if there is none, or if it is an L1
+    /// point that no leg listed.
+    fn node_of(&self, id: PointId, origin: &PointOrigin) -> Option<PointId> {
+        match self.layer {
+            Layer::L1 => self.documents.get(&(origin.doc_id, origin.revision)).copied(),
+            Layer::L2 => origin.l2,
+            Layer::L3 => origin.l3,
+            Layer::Chunks => Some(id),
+        }
+    }
+
     /// The fused score of a listed point.
     fn score(&self, id: PointId) -> Option<f64> {
         self.fused.scores.get(&id).copied()
@@ -111,19 +123,13 @@ impl RankedLayer {
     }
 }
 
-/// The point of `layer` that contains the chunk `id`, or the chunk itself.
-fn node_of(layer: Layer, id: PointId, origin: &PointOrigin) -> Option<PointId> {
-    match layer {
-        Layer::L1 => Some(l1_id(origin.doc_id, origin.revision)),
-        Layer::L2 => origin.l2,
-        Layer::L3 => origin.l3,
-        Layer::Chunks => Some(id),
-    }
-}
-
 fn rank_layer(legs: &Legs, layer: Layer, params: FusionParams) -> Option<RankedLayer> {
-    let ranking = |kind| {
+    let mut documents = IdMap::default();
+    let mut ranking = |kind| {
         let leg = legs.all.iter().find(|leg| leg.layer == layer && leg.kind == kind)?;
+        if layer == Layer::L1 {
+            documents.extend(leg.hits.iter().map(|hit| ((hit.origin.doc_id, hit.origin.revision), hit.id)));
+        }
         Some(Ranking::new(leg.hits.iter().map(|hit| (hit.id, hit.score)).collect(), leg.full))
     };
     let (dense, sparse) = (ranking(LegKind::Dense)?, ranking(LegKind::Sparse)?);
@@ -133,18 +139,17 @@ fn rank_layer(legs: &Legs, layer: Layer, params: FusionParams) -> Option<RankedL
         }
         Fusion::Rrf => (fusion::rrf(&dense, &sparse), 1.0),
     };
-    Some(RankedLayer { layer, dense, sparse, fused, factor })
+    Some(RankedLayer { layer, dense, sparse, fused, factor, documents })
 }
 
 fn candidates(legs: &Legs, layers: &[RankedLayer], fusion: Fusion) -> Vec<Candidate> {
     let Some(chunks) = layers.iter().find(|ranked| ranked.layer == Layer::Chunks) else {
         return Vec::new();
     };
-    let (cosines, keywords) = (chunks.dense.scores(), chunks.sparse.scores());
     let to_candidate = |(id, origin): (PointId, PointOrigin)| {
         let parent = |layer| {
             let ranked = layers.iter().find(|ranked| ranked.layer == layer)?;
-            ranked.score(node_of(layer, id, &origin)?)
+            ranked.score(ranked.node_of(id, &origin)?)
         };
         let parents = ParentScores { l1: parent(Layer::L1), l2: parent(Layer::L2), l3: parent(Layer::L3) };
         let chunk_score = chunks.score(id)?;
@@ -157,8 +162,8 @@ fn candidates(legs: &Legs, layers: &[RankedLayer], fusion: Fusion) -> Vec<Candid
             l1: to_f32(parents.l1),
             l2: to_f32(parents.l2),
             l3: to_f32(parents.l3),
-            dense: cosines.get(&id).copied(),
-            sparse: keywords.get(&id).copied(),
+            dense: chunks.dense.score(id),
+            sparse: chunks.sparse.score(id),
         };
         let (fused, parent_evidence) = (score as f32, (score - chunk_score) as f32);
         let candidate = Candidate {
@@ -178,7 +183,7 @@ fn candidates(legs: &Legs, layers: &[RankedLayer], fusion: Fusion) -> Vec<Candid
 }
 
 /// The chunks that a leg listed, once each.
-fn origins(legs: &Legs) -> HashMap<PointId, PointOrigin> {
+fn origins(legs: &Legs) -> IdMap<PointId, PointOrigin> {
     let chunks = legs.all.iter().filter(|leg: &&Leg| leg.layer == Layer::Chunks);
     chunks.flat_map(|leg| &leg.hits).map(|hit| (hit.id, hit.origin)).collect()
 }

@@ -1,6 +1,6 @@
 //! Refining the order of the best candidates by their text: headings, literal matches and a reranker.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use lkr_catalog::chunk_of;
 use lkr_domain::{Chunk, Layer, PointId};
@@ -13,6 +13,7 @@ use crate::{
     Result,
     candidate::{self, Candidate},
     headings,
+    ids::IdMap,
     live::Documents,
     points,
     rerank::{RerankOutcome, Reranking, rerank},
@@ -39,7 +40,7 @@ pub(crate) struct Refinement {
 #[derive(Debug)]
 pub(crate) struct Examined {
     /// The chunks of the candidates, without those that are gone.
-    pub(crate) chunks: HashMap<PointId, Chunk>,
+    pub(crate) chunks: IdMap<PointId, Chunk>,
     /// The share of the upper layers' evidence that counts.
     pub(crate) parent_share: f64,
     /// Whether the query has quoted phrases, and no candidate contains all of them.
@@ -105,7 +106,7 @@ impl Refinement {
         candidates: &[Candidate],
         points: Vec<Option<Point>>,
         documents: &Documents,
-    ) -> Result<HashMap<PointId, ExaminedChunk>> {
+    ) -> Result<IdMap<PointId, ExaminedChunk>> {
         let inputs = candidates.iter().zip(points).filter_map(|(candidate, point)| {
             let document = documents.get(&candidate.origin.doc_id)?;
             Some((candidate.id, document.title.clone(), document.language.clone(), point?))
@@ -146,7 +147,7 @@ fn literal_matches(literals: &Literals, title: &str, chunk: &Chunk) -> LiteralMa
 
 /// Marks the candidates that contain the query's quoted phrases. If none does, marks those that contain the whole query
 /// or its identifiers, unless too many do. Returns whether one contains the quoted phrases.
-fn mark_exact(candidates: &mut [Candidate], examined: &HashMap<PointId, ExaminedChunk>) -> bool {
+fn mark_exact(candidates: &mut [Candidate], examined: &IdMap<PointId, ExaminedChunk>) -> bool {
     let count = |contains: fn(&LiteralMatches) -> bool| {
         examined.values().filter(|chunk| contains(&chunk.literals)).count()
     };

@@ -1,8 +1,6 @@
 //! Retrieval: rounds of querying the legs, checking hits against the records and ranking, until one round is
 //! consistent.
 
-use std::collections::{HashMap, HashSet};
-
 use lkr_catalog::Catalog;
 use lkr_domain::{Chunk, DocId, Layer, PointId};
 use lkr_models::REFERENCE_SCALE;
@@ -13,6 +11,7 @@ use crate::{
     candidate::Candidate,
     encoded_query::{DenseQuery, EncodedQuery},
     feedback,
+    ids::{IdMap, IdSet},
     legs::{self, LegLimits, Legs, LegsQuery, Selection},
     live::{self, Documents, Liveness},
     page::{dominant_document, page, shortlist},
@@ -52,7 +51,7 @@ pub(crate) struct Retrieved {
 #[derive(Debug)]
 pub(crate) struct PageContents {
     /// The chunks of the candidates.
-    pub(crate) chunks: HashMap<PointId, Chunk>,
+    pub(crate) chunks: IdMap<PointId, Chunk>,
     /// In the order of [`Ranked::parents`] for L2.
     pub(crate) l2: Vec<Option<Point>>,
     /// In the order of [`Ranked::parents`] for L3.
@@ -300,13 +299,13 @@ fn extend(limits: &mut LegLimits, request: &SearchRequest, hits: &RankedHits) ->
 }
 
 fn document_count(candidates: &[Candidate]) -> usize {
-    candidates.iter().map(|candidate| candidate.origin.doc_id).collect::<HashSet<_>>().len()
+    candidates.iter().map(|candidate| candidate.origin.doc_id).collect::<IdSet<_>>().len()
 }
 
 async fn read_page(
     vectors: &dyn VectorStore,
     ranked: &Ranked,
-    chunks: HashMap<PointId, Chunk>,
+    chunks: IdMap<PointId, Chunk>,
 ) -> Result<PageContents> {
     let (l2, l3) = (ranked.parents(Layer::L2), ranked.parents(Layer::L3));
     let (l2, l3) = tokio::try_join!(

@@ -96,7 +96,7 @@ fn rrf_matches_hand_calculation() {
 fn ranking_breaks_ties_by_id() {
     let tied = ranking(&[(3, 1.0), (1, 1.0), (2, 1.0)], false);
     assert_eq!(tied.hits.iter().map(|hit| hit.0).collect::<Vec<_>>(), [id(1), id(2), id(3)]);
-    assert_eq!(tied.ranks()[&id(3)], 3);
+    assert_eq!(tied.get(id(3)).unwrap().rank, 3);
 }
 
 #[test]
@@ -149,11 +149,10 @@ proptest! {
     fn graded_rrf_is_monotonic_in_the_scores_of_both_legs(dense in hits(), sparse in sparse_hits(), full: bool) {
         let (dense, sparse) = (ranking(&dense, full), ranking(&sparse, full));
         let fused = graded_rrf(&dense, &sparse, SCALE);
-        let (dense_scores, sparse_scores) = (dense.scores(), sparse.scores());
-        let at = |scores: &HashMap<PointId, f32>, id| scores.get(id).copied().unwrap_or(f32::MIN);
+        let at = |ranking: &Ranking, id: &PointId| ranking.score(*id).unwrap_or(f32::MIN);
         for (a, score_a) in &fused.scores {
             for (b, score_b) in &fused.scores {
-                if at(&dense_scores, a) >= at(&dense_scores, b) && at(&sparse_scores, a) >= at(&sparse_scores, b) {
+                if at(&dense, a) >= at(&dense, b) && at(&sparse, a) >= at(&sparse, b) {
                     prop_assert!(score_a >= score_b);
                 }
             }
