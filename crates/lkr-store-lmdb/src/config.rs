@@ -25,8 +25,11 @@ pub struct LmdbOptions {
     /// The fewest new vectors that start a build of the graph; fewer are scanned. Larger collections wait for a
     /// hundredth of their size.
     pub graph_batch: u32,
-    /// The number of threads that build graphs. With 0 there are no graphs, and expired rows are not removed: for
-    /// stores that are only read.
+    /// The space that deleted data leaves is kept for later writes up to this many bytes, or up to a quarter of the data
+    /// if that is more. What is beyond is given back to the file system, on Linux. See docs/studies.md#giving-pages-back.
+    pub spare_bytes: u64,
+    /// The number of threads that build graphs. With 0 there are no graphs, expired rows are not removed and no
+    /// space is given back: for stores that are only read.
     pub build_threads: usize,
     /// The number of threads that run one batch of queries.
     pub search_threads: usize,
@@ -43,6 +46,7 @@ impl Default for LmdbOptions {
             ef_search: 200,
             ef_construction: 100,
             graph_batch: 1_000,
+            spare_bytes: 4 << 20,
             build_threads: (cores / 4).clamp(1, 4),
             search_threads: cores.clamp(1, 4),
         }

@@ -1,6 +1,8 @@
 //! The LMDB environments, and the tables of `kb`.
 
 mod format;
+mod give_back;
+mod readers;
 
 use std::{
     fs::{self, File},
@@ -8,10 +10,15 @@ use std::{
     path::Path,
 };
 
-use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, RoTxn, RwTxn, WithoutTls, types::Bytes};
+use heed::{
+    CommitOrAbort, Database, Env, EnvClosingEvent, EnvOpenOptions, RoTxn, RwTxn, WithoutTls, types::Bytes,
+};
 
-pub(crate) use self::format::verify as verify_format;
-use self::format::{refuse_known_formats, refuse_other_formats};
+pub(crate) use self::{format::verify as verify_format, give_back::GivenBack, readers::Snapshot};
+use self::{
+    format::{refuse_known_formats, refuse_other_formats},
+    readers::Readers,
+};
 use crate::{
     codec::{damaged, strip_checksum, with_checksum},
     error::{Error, Failure, InternalResult, Result},
@@ -21,16 +28,18 @@ use crate::{
 pub(crate) type Table = Database<'static, Bytes, Bytes>;
 /// An environment whose read transactions are not bound to a thread.
 pub(crate) type Environment = Env<WithoutTls>;
-/// A read transaction that owns its environment.
-pub(crate) type Snapshot = RoTxn<'static, WithoutTls>;
 
+/// The data file of an LMDB environment.
+pub(crate) const DATA: &str = "data.mdb";
 const SMALLEST_MAP: usize = 1 << 30;
 const MAX_READERS: u32 = 2_048;
 
 /// The primary data: records, tasks, vectors, postings, bitmaps.
 #[derive(Debug, Clone)]
 pub(crate) struct Kb {
-    pub(crate) env: Environment,
+    /// Private, so that nothing reads it without being noted in `readers`.
+    env: Environment,
+    readers: Readers,
     pub(crate) tables: Tables,
 }
 
@@ -102,7 +111,7 @@ impl Kb {
         let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
         refuse_other_formats(&env)?;
         let tables = create_tables(&env, NAMES).map_err(failed)?.into();
-        let kb = Self { env, tables };
+        let kb = Self { env, readers: Readers::default(), tables };
         format::migrate(&kb).map_err(failed)?;
         Ok(kb)
     }
@@ -113,7 +122,7 @@ impl Kb {
         let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
         refuse_known_formats(&env)?;
         let tables = create_tables(&env, NAMES).map_err(failed)?.into();
-        Ok(Self { env, tables })
+        Ok(Self { env, readers: Readers::default(), tables })
     }
 
     /// Opens the environment in `dir` read-only. Its pages must be undamaged.
@@ -122,12 +131,39 @@ impl Kb {
         let env = map_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
         refuse_known_formats(&env)?;
         let tables = open_tables(&env, NAMES).map_err(failed)?.into();
-        Ok(Self { env, tables })
+        Ok(Self { env, readers: Readers::default(), tables })
     }
 
-    /// A read transaction that may outlive the borrow and move between threads.
+    /// The present state, which stays readable until the snapshot is dropped.
     pub(crate) fn snapshot(&self) -> InternalResult<Snapshot> {
-        Ok(self.env.clone().static_read_txn()?)
+        Snapshot::open(&self.env, &self.readers)
+    }
+
+    pub(crate) fn write_txn(&self) -> InternalResult<RwTxn<'_>> {
+        Ok(self.env.write_txn()?)
+    }
+
+    /// The environment for its only writer, which must not read it but in write transactions.
+    pub(crate) fn writing(&self) -> Environment {
+        self.env.clone()
+    }
+
+    /// Gives free pages, from the page `from` on, back to the file system if more than `spare` bytes are free, and more
+    /// than a quarter of those in use. The caller must be the only writer, and have no transaction open. `None` if the file
+    /// system cannot take them.
+    pub(crate) fn give_back(&self, spare: u64, from: u64) -> InternalResult<Option<GivenBack>> {
+        give_back::give_back(&self.env, &self.readers, spare, from)
+    }
+
+    /// The number of slots for readers that were ever used at once.
+    #[cfg(test)]
+    pub(crate) fn reader_slots(&self) -> usize {
+        self.env.info().number_of_readers as usize
+    }
+
+    /// Closes the environment for good; an event that waits for its other users.
+    pub(crate) fn prepare_for_closing(self) -> EnvClosingEvent {
+        self.env.prepare_for_closing()
     }
 
     /// The value of the counter `name`; 0 if it is missing.
@@ -160,7 +196,8 @@ impl Kb {
     fn copy_into(&self, to: &Path) -> InternalResult<()> {
         let dir = to.join("kb");
         fs::create_dir(&dir)?;
-        let file = self.env.copy_to_path(dir.join("data.mdb"), heed::CompactionOption::Enabled)?;
+        let _reader = self.readers.enter(&self.env);
+        let file = self.env.copy_to_path(dir.join(DATA), heed::CompactionOption::Enabled)?;
         file.sync_all()?;
         File::open(dir)?.sync_all()?;
         Ok(File::open(to)?.sync_all()?)

@@ -151,7 +151,7 @@ pub(crate) struct StartupState {
 
 impl StartupState {
     pub(crate) fn read(kb: &Kb) -> InternalResult<Self> {
-        let txn = kb.env.read_txn()?;
+        let txn = kb.snapshot()?;
         let lineage = kb.tables.meta.get(&txn, LINEAGE)?.map(<[u8]>::to_vec);
         let collections = registry::all(kb, &txn)?.into_iter();
         let next_ids =

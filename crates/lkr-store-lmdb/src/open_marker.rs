@@ -9,9 +9,9 @@ use std::{
 };
 
 use crate::{
+    env::DATA,
     error::{Error, Result},
     page_check,
-    store_check::DATA,
 };
 
 /// The marker file: one byte for each time that the store was opened since it was last closed.

@@ -6,6 +6,7 @@
 //! the file and used once; that nodes are inside their pages; that keys are sorted; that page and row counts match
 //! the tree records; that no page in use is listed as free. Values are not checked.
 
+mod free;
 mod node;
 mod tree;
 
@@ -15,7 +16,7 @@ use std::{
     path::Path,
 };
 
-pub(crate) use self::tree::TableRow;
+pub(crate) use self::{free::FreePages, tree::TableRow};
 use self::{node::Meta, tree::Trees};
 
 /// Further findings are only counted.

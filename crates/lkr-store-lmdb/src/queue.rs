@@ -283,7 +283,7 @@ fn leased_entry(kb: &Kb, txn: &RoTxn, claim: &Claim) -> InternalResult<QueueEntr
 
 /// Clears all leases, because their workers ended with their process. The tasks return to their old positions.
 pub(crate) fn clear_leases(kb: &Kb) -> InternalResult<()> {
-    let mut txn = kb.env.write_txn()?;
+    let mut txn = kb.write_txn()?;
     let mut claimed = Vec::new();
     for row in kb.tables.tasks.iter(&txn)? {
         let (task, checksummed) = row?;

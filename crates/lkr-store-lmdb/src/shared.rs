@@ -58,7 +58,7 @@ impl StoreShared {
         let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
         let startup = graph::StartupState::read(&kb).map_err(Error::on_open)?;
         let signalled = Arc::clone(&graphs);
-        let (writer, writing) = Writer::start(kb.env.clone(), move || signalled.wake())
+        let (writer, writing) = Writer::start(kb.writing(), move || signalled.wake())
             .map_err(|error| Error::io("start a thread", error))?;
         let mut threads = Vec::new();
         if options.build_threads > 0 {
@@ -127,7 +127,11 @@ impl StoreShared {
         T: Send + 'static,
         F: FnOnce(&Kb, &RoTxn) -> InternalResult<T> + Send + 'static,
     {
-        Self::blocking(shared, move |shared| work(&shared.kb, &*shared.kb.env.read_txn()?)).await
+        let on_snapshot = move |shared: &Self| {
+            let snapshot = shared.kb.snapshot()?;
+            work(&shared.kb, &snapshot)
+        };
+        Self::blocking(shared, on_snapshot).await
     }
 
     /// Writes to `kb`, as [`Writer::write`] does.
@@ -153,7 +157,7 @@ impl StoreShared {
             return Err(Failure::unavailable("the writer thread has ended"));
         }
         let read = |shared: &Self| {
-            let txn = shared.kb.env.read_txn()?;
+            let txn = shared.kb.snapshot()?;
             shared.kb.tables.meta.get(&txn, b"format")?;
             Ok(())
         };

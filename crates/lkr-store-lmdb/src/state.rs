@@ -60,7 +60,7 @@ impl StateStore for LmdbState {
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
         if keys.len() <= MAX_IN_PLACE {
             let kb = &self.shared.kb;
-            let read = kb.env.read_txn().map_err(Failure::from).and_then(|txn| get_many(kb, &txn, keys));
+            let read = kb.snapshot().and_then(|txn| get_many(kb, &txn, keys));
             return read.map_err(|failure| failure.into_state("get_many"));
         }
         let keys = keys.to_vec();
@@ -258,7 +258,7 @@ mod tests {
     fn purge_removes_expired_records_only() {
         let dir = tempfile::tempdir().unwrap();
         let kb = Kb::open(dir.path(), 1 << 30).unwrap();
-        let mut txn = kb.env.write_txn().unwrap();
+        let mut txn = kb.write_txn().unwrap();
         let put = |key: &str, ttl| Write::put_for(key, Expect::Any, "value", ttl);
         let long = Duration::from_secs(1_000);
         let writes = [
@@ -273,11 +273,11 @@ mod tests {
         txn.commit().unwrap();
         std::thread::sleep(Duration::from_millis(1));
 
-        assert!(any_expired(&kb, &kb.env.read_txn().unwrap()).unwrap());
-        let mut txn = kb.env.write_txn().unwrap();
+        assert!(any_expired(&kb, &kb.snapshot().unwrap()).unwrap());
+        let mut txn = kb.write_txn().unwrap();
         assert_eq!(purge(&kb, &mut txn, 100).unwrap(), 1);
         txn.commit().unwrap();
-        let txn = kb.env.read_txn().unwrap();
+        let txn = kb.snapshot().unwrap();
         assert!(!any_expired(&kb, &txn).unwrap());
         assert_eq!((kb.tables.state.len(&txn).unwrap(), kb.tables.expiries.len(&txn).unwrap()), (3, 2));
     }
@@ -286,7 +286,7 @@ mod tests {
     fn damaged_record_error_names_its_key() {
         let dir = tempfile::tempdir().unwrap();
         let kb = Kb::open(dir.path(), 1 << 30).unwrap();
-        let mut txn = kb.env.write_txn().unwrap();
+        let mut txn = kb.write_txn().unwrap();
         apply(&kb, &mut txn, &[Write::put("a/key", Expect::Any, "value")]).unwrap();
         let mut checksummed = kb.tables.state.get(&txn, b"a/key").unwrap().unwrap().to_vec();
         *checksummed.last_mut().unwrap() ^= 1;

@@ -2,7 +2,7 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     LmdbOptions, LmdbQueue, LmdbState, LmdbVectors,
-    env::Kb,
+    env::{DATA, Kb},
     error::{Error, FailureKind, Result},
     file_system,
     lock::FolderLock,
@@ -94,8 +94,7 @@ fn refuse_missing_data(dir: &Path) -> Result<()> {
     match store_check::missing_data(&kb).filter(|_| dir.join("graph").exists()) {
         None => Ok(()),
         Some(ill) => {
-            let reason =
-                format!("{} {ill}: {}", kb.join(store_check::DATA).display(), store_check::BACKUP_NEEDED);
+            let reason = format!("{} {ill}: {}", kb.join(DATA).display(), store_check::BACKUP_NEEDED);
             Err(Error::corrupt_store(&reason))
         }
     }

@@ -9,15 +9,13 @@ use std::{
 use crate::{
     LmdbOptions, LmdbStore,
     codec::verify_checksum,
-    env::Kb,
+    env::{DATA, Kb},
     error::{Error, Failure, InternalResult, Result},
     lock::FolderLock,
     page_check, store,
     verify::{self, Finding, Repair},
 };
 
-/// The data file of an LMDB environment.
-pub(crate) const DATA: &str = "data.mdb";
 /// The advice if no primary data is left.
 pub(crate) const BACKUP_NEEDED: &str = "restore a backup";
 
@@ -86,7 +84,7 @@ impl StoreCheck {
         let Some(opened) = self.kb.take() else { return Ok(()) };
         close(opened);
         let writable = Kb::open_damaged(&kb, self.options.map_size).map_err(Failure::internal)?;
-        let mut txn = writable.env.write_txn()?;
+        let mut txn = writable.write_txn()?;
         verify::repair(&writable, &mut txn, &self.findings)?;
         txn.commit()?;
         close(writable);
@@ -105,7 +103,7 @@ fn check_store(dir: &Path, options: &LmdbOptions) -> Result<(Option<Kb>, Vec<Fin
         return Ok((None, damage.into_iter().map(describe_point_part).collect()));
     }
     let kb = Kb::inspect(dir, options.map_size)?;
-    let txn = kb.env.read_txn().map_err(|error| Error::failure("read rows", error.into()))?;
+    let txn = kb.snapshot().map_err(|failure| Error::failure("read rows", failure))?;
     let findings = verify::check_rows(&kb, &txn).map_err(|failure| Error::failure("read rows", failure))?;
     drop(txn);
     Ok((Some(kb), findings))
@@ -121,7 +119,7 @@ pub(crate) fn missing_data(dir: &Path) -> Option<&'static str> {
 }
 
 fn close(kb: Kb) {
-    kb.env.prepare_for_closing().wait();
+    kb.prepare_for_closing().wait();
 }
 
 /// Copies the readable rows to a new file, which replaces the damaged one.
@@ -131,7 +129,7 @@ fn salvage(dir: &Path, options: &LmdbOptions) -> InternalResult<()> {
         fs::remove_dir_all(&fresh)?;
     }
     let kb = Kb::open(&fresh, options.map_size).map_err(Failure::internal)?;
-    let mut txn = kb.env.write_txn()?;
+    let mut txn = kb.write_txn()?;
     let mut known = false;
     page_check::walk(&dir.join(DATA), &mut |row| {
         known |= (row.table, row.key) == ("meta", b"format")

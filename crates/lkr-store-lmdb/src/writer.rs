@@ -21,10 +21,18 @@ const MAX_GROUP: usize = 256;
 /// A group that has run for this long takes no more jobs, which bounds the latency of its first job.
 const MAX_GROUP_TIME: Duration = Duration::from_millis(100);
 
-/// Sends jobs to the thread, which ends when the last sender is dropped and all jobs are done.
+/// Sends work to the thread, which ends when the last sender is dropped and all work is done.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
-    jobs: mpsc::Sender<Box<dyn Job>>,
+    work: mpsc::Sender<Work>,
+}
+
+/// What the thread does.
+enum Work {
+    /// In a write transaction, with others.
+    Write(Box<dyn Job>),
+    /// While no write transaction is open.
+    Between(Box<dyn FnOnce() + Send>),
 }
 
 impl Writer {
@@ -33,16 +41,16 @@ impl Writer {
         env: Environment,
         committed: impl Fn() + Send + 'static,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
-        let (jobs, waiting) = mpsc::channel(QUEUE_CAPACITY);
+        let (work, waiting) = mpsc::channel(QUEUE_CAPACITY);
         let thread = thread::Builder::new()
             .name("lkr-writer".to_owned())
             .spawn(move || run_writer(&env, waiting, committed))?;
-        Ok((Self { jobs }, thread))
+        Ok((Self { work }, thread))
     }
 
     /// A writer that refuses all jobs.
     pub(crate) fn closed() -> Self {
-        Self { jobs: mpsc::channel(1).0 }
+        Self { work: mpsc::channel(1).0 }
     }
 
     /// Runs `work` in a write transaction, and returns when it is durable.
@@ -55,7 +63,7 @@ impl Writer {
         F: FnMut(&mut RwTxn) -> InternalResult<T> + Send + 'static,
     {
         let (job, response) = WriteJob::boxed(work);
-        self.jobs.send(job).await.map_err(|_| writer_stopped())?;
+        self.work.send(job).await.map_err(|_| writer_stopped())?;
         response.await.unwrap_or_else(|_| Err(writer_stopped()))
     }
 
@@ -66,12 +74,28 @@ impl Writer {
         F: FnMut(&mut RwTxn) -> InternalResult<T> + Send + 'static,
     {
         let (job, response) = WriteJob::boxed(work);
-        self.jobs.blocking_send(job).map_err(|_| writer_stopped())?;
+        self.work.blocking_send(job).map_err(|_| writer_stopped())?;
+        response.blocking_recv().unwrap_or_else(|_| Err(writer_stopped()))
+    }
+
+    /// Runs `task` on the thread while no write transaction is open, for a thread outside the runtime. A panic is a failure.
+    pub(crate) fn between_blocking<T: Send + 'static>(
+        &self,
+        task: impl FnOnce() -> InternalResult<T> + Send + 'static,
+    ) -> InternalResult<T> {
+        let (reply, response) = oneshot::channel();
+        let run = move || {
+            let done = catch_unwind(AssertUnwindSafe(task));
+            // The caller may have stopped waiting.
+            let _ =
+                reply.send(done.unwrap_or_else(|_| Err(Failure::internal("a task of the writer panicked"))));
+        };
+        self.work.blocking_send(Work::Between(Box::new(run))).map_err(|_| writer_stopped())?;
         response.blocking_recv().unwrap_or_else(|_| Err(writer_stopped()))
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        !self.jobs.is_closed()
+        !self.work.is_closed()
     }
 }
 
@@ -98,9 +122,9 @@ where
     T: Send + 'static,
     F: FnMut(&mut RwTxn) -> InternalResult<T> + Send + 'static,
 {
-    fn boxed(work: F) -> (Box<dyn Job>, oneshot::Receiver<InternalResult<T>>) {
+    fn boxed(work: F) -> (Work, oneshot::Receiver<InternalResult<T>>) {
         let (reply, response) = oneshot::channel();
-        (Box::new(Self { work, result: None, reply }), response)
+        (Work::Write(Box::new(Self { work, result: None, reply })), response)
     }
 }
 
@@ -125,23 +149,35 @@ impl<T: Send, F: FnMut(&mut RwTxn) -> InternalResult<T> + Send> Job for WriteJob
     }
 }
 
-fn run_writer(env: &Environment, mut waiting: mpsc::Receiver<Box<dyn Job>>, committed: impl Fn()) {
+fn run_writer(env: &Environment, mut waiting: mpsc::Receiver<Work>, committed: impl Fn()) {
     while let Some(first) = waiting.blocking_recv() {
-        let mut group = vec![first];
-        if commit_group(env, &mut group, &mut waiting).is_ok() {
+        let first = match first {
+            Work::Write(job) => job,
+            Work::Between(task) => {
+                task();
+                continue;
+            }
+        };
+        let (mut group, mut between) = (vec![first], None);
+        if commit_group(env, &mut group, &mut between, &mut waiting).is_ok() {
             group.into_iter().for_each(|job| job.reply(Ok(()), env));
         } else {
             group.into_iter().for_each(|job| commit_alone(env, job));
         }
         committed();
+        if let Some(task) = between {
+            task();
+        }
     }
 }
 
-/// Runs the group, and jobs that arrive meanwhile, in one transaction. On failure nothing is written.
+/// Runs the group, and jobs that arrive meanwhile, in one transaction. On failure nothing is written. A task that must run
+/// outside of transactions ends the group and is left in `between`.
 fn commit_group(
     env: &Environment,
     group: &mut Vec<Box<dyn Job>>,
-    waiting: &mut mpsc::Receiver<Box<dyn Job>>,
+    between: &mut Option<Box<dyn FnOnce() + Send>>,
+    waiting: &mut mpsc::Receiver<Work>,
 ) -> InternalResult<()> {
     let started = Instant::now();
     let mut txn = env.write_txn()?;
@@ -151,11 +187,12 @@ fn commit_group(
             return Err(Failure::unavailable("a write of the group failed"));
         }
         done += 1;
-        if group.len() < MAX_GROUP
-            && started.elapsed() < MAX_GROUP_TIME
-            && let Ok(next) = waiting.try_recv()
-        {
-            group.push(next);
+        if group.len() < MAX_GROUP && started.elapsed() < MAX_GROUP_TIME && between.is_none() {
+            match waiting.try_recv() {
+                Ok(Work::Write(next)) => group.push(next),
+                Ok(Work::Between(task)) => *between = Some(task),
+                Err(_) => {}
+            }
         }
     }
     Ok(txn.commit()?)

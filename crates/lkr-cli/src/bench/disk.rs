@@ -1,4 +1,4 @@
-//! The disk space of a knowledge base, and its growth under churn.
+//! The disk space of a knowledge base, its growth under churn, and what deletions give back.
 
 use std::{
     collections::HashMap,
@@ -6,6 +6,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -36,6 +37,12 @@ pub(super) struct Args {
 /// The parts of a data folder.
 const PARTS: [&str; 3] = ["store/kb", "store/graph", "blobs"];
 
+/// One document in this many stays when the others are deleted.
+const KEPT: usize = 10;
+
+/// Within this time after deletions, the store looks for free space that it can give back.
+const GIVES_BACK_WITHIN: Duration = Duration::from_secs(15);
+
 /// The unit of `st_blocks`.
 const BLOCK: u64 = 512;
 
@@ -53,9 +60,12 @@ pub(super) struct DiskReport {
     before: [u64; PARTS.len()],
     after: [u64; PARTS.len()],
     churn: usize,
+    /// The allocated bytes with a tenth of the documents, and how many chunks these have.
+    left: [u64; PARTS.len()],
+    chunks_left: u64,
 }
 
-/// Ingests a collection, and replaces its documents by lot.
+/// Ingests a collection, replaces its documents by lot, and deletes most of them.
 pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
     let inputs = collection(&args.material.dir)?;
     let documents = inputs.len();
@@ -83,6 +93,13 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
     }
     wait_until_background_work_is_done().await;
     let after = parts(&args.data_dir)?;
+    for (doc_id, _) in stored.iter().skip(documents.div_ceil(KEPT)) {
+        kb.delete(*doc_id).await?;
+    }
+    tokio::time::sleep(GIVES_BACK_WITHIN).await;
+    wait_until_background_work_is_done().await;
+    let left = parts(&args.data_dir)?;
+    let chunks_left = kb.stats(&Scope::All).await?.counts.chunks;
     kb.close().await;
     let vectors = counts.l1 + counts.l2 + counts.l3 + counts.chunks;
     Ok(DiskReport {
@@ -92,6 +109,8 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
         before,
         after,
         churn: args.churn,
+        left,
+        chunks_left,
     })
 }
 
@@ -124,7 +143,8 @@ fn allocated(folder: &Path) -> io::Result<u64> {
 
 impl fmt::Display for DiskReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { documents, chunks, vectors: (vectors, dims), before, after, churn } = self;
+        let Self { documents, chunks, vectors: (vectors, dims), before, after, churn, left, chunks_left } =
+            self;
         let mb = |bytes: u64| bytes as f64 / 1e6;
         let kb_a_chunk = |bytes: u64| bytes as f64 / 1e3 / (*chunks).max(1) as f64;
         let raw = vectors * dims * NUMBER;
@@ -144,6 +164,14 @@ impl fmt::Display for DiskReport {
             )?;
         }
         let ratio = |sizes: &[u64; PARTS.len()]| sizes.iter().sum::<u64>().max(1) as f64;
-        writeln!(f, "churn    {churn} times the base: {:.2} times as large", ratio(after) / ratio(before))
+        writeln!(f, "churn    {churn} times the base: {:.2} times as large", ratio(after) / ratio(before))?;
+        let [store, graphs, texts] = *left;
+        writeln!(
+            f,
+            "left     {chunks_left} chunks: store {:.1} MB, graphs {:.1} MB, texts {:.1} MB",
+            mb(store),
+            mb(graphs),
+            mb(texts)
+        )
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use heed::{RoTxn, RwTxn};
@@ -35,6 +35,8 @@ const ROUND_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_BATCH: u64 = 4_000;
 /// The number of rows that one cleanup job removes.
 const CLEANUP_ROWS: usize = 2_000;
+/// How often free pages are looked for.
+const GIVE_BACK_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) struct Builder {
     pub(super) graphs: Arc<Graphs>,
@@ -68,8 +70,14 @@ impl Builder {
             }
         };
         self.log_failure("open the vector graph", || self.load(entry));
+        let mut look_at = Instant::now();
+        let mut has_holes = true;
         while !self.graphs.stopped() {
             self.log_failure("clean up", || self.clean_up());
+            if has_holes && Instant::now() >= look_at {
+                self.log_failure("give free space back", || self.give_back(&mut has_holes));
+                look_at = Instant::now() + GIVE_BACK_INTERVAL;
+            }
             if let Some(failure) = self.log_failure("build the vector graph", || self.feed_all(&pool)) {
                 self.graphs.report_failure(&failure);
             }
@@ -91,7 +99,7 @@ impl Builder {
     /// Removes expired records and rows of dropped collections.
     fn clean_up(&self) -> InternalResult<()> {
         loop {
-            let txn = self.kb.env.read_txn()?;
+            let txn = self.kb.snapshot()?;
             let (expired, dropped) =
                 (state::any_expired(&self.kb, &txn)?, registry::any_dropped(&self.kb, &txn)?);
             drop(txn);
@@ -104,6 +112,26 @@ impl Builder {
                 registry::purge_dropped(&kb, txn, CLEANUP_ROWS)
             })?;
         }
+    }
+
+    /// Gives free pages back to the file system, in slices between other writes. `has_holes` becomes false if the file
+    /// system cannot take them.
+    fn give_back(&self, has_holes: &mut bool) -> InternalResult<()> {
+        let spare = self.graphs.options.spare_bytes;
+        let (mut next, mut bytes) = (Some(0), 0);
+        while let Some(from) = next.filter(|_| !self.graphs.stopped()) {
+            let kb = self.kb.clone();
+            let Some(given) = self.writer.between_blocking(move || kb.give_back(spare, from))? else {
+                *has_holes = false;
+                return Ok(());
+            };
+            (next, bytes) = (given.next, bytes + given.bytes);
+            self.graphs.pause(ROUND_INTERVAL);
+        }
+        if bytes > 0 {
+            tracing::debug!(bytes, "free space given back to the file system");
+        }
+        Ok(())
     }
 
     /// Updates all graphs until they are complete.
@@ -145,7 +173,7 @@ impl Builder {
     fn feed(&self, env: &GraphEnv, pool: &ThreadPool, collection: u16, dims: usize) -> InternalResult<bool> {
         let rows = env.all_rows(&*env.env.read_txn()?)?;
         let present = rows.iter().find(|(number, _)| *number == collection).map(|(_, row)| *row);
-        let kb_txn = self.kb.env.read_txn()?;
+        let kb_txn = self.kb.snapshot()?;
         let points = self.points(&kb_txn, collection, dims).map_err(kb_failure)?;
         let Some((row, target)) = self.plan(&rows, present, &points) else { return Ok(false) };
         let batch = self.batch(&points, target.watermark);
@@ -163,7 +191,7 @@ impl Builder {
     }
 
     fn collections(&self) -> InternalResult<Vec<registry::CollectionEntry>> {
-        registry::all(&self.kb, &*self.kb.env.read_txn()?)
+        registry::all(&self.kb, &*self.kb.snapshot()?)
     }
 
     fn points(&self, txn: &RoTxn, collection: u16, dims: usize) -> InternalResult<CollectionPoints> {

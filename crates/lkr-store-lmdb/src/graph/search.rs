@@ -6,20 +6,19 @@ use std::{
 };
 
 use hannoy::{Reader, distances::Cosine};
-use heed::RoTxn;
+use heed::{RoTxn, WithoutTls};
 use roaring::RoaringBitmap;
 
 use super::{
     Graphs,
     table::{GraphEnv, GraphInfo},
 };
-use crate::env::Snapshot;
 
 /// A graph on the snapshot of a read transaction.
 pub(crate) struct OpenGraph<'g> {
     graphs: &'g Graphs,
     env: Arc<GraphEnv>,
-    txn: Snapshot,
+    txn: RoTxn<'static, WithoutTls>,
     graph: GraphInfo,
 }
 

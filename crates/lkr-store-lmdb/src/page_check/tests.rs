@@ -9,7 +9,7 @@ fn made(dir: &Path, rows: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
     let kb = Kb::open(dir, 1 << 30).unwrap();
     let row = |n: u32| (n.to_be_bytes().repeat(3), vec![n as u8; (n as usize * 37) % 9_000]);
     for batch in [0..rows, rows / 4..rows / 2, 0..rows / 8] {
-        let mut txn = kb.env.write_txn().unwrap();
+        let mut txn = kb.write_txn().unwrap();
         for n in batch {
             let (key, value) = row(n);
             kb.tables.state.put(&mut txn, &key, &value).unwrap();
@@ -19,7 +19,7 @@ fn made(dir: &Path, rows: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
         }
         txn.commit().unwrap();
     }
-    let txn = kb.env.read_txn().unwrap();
+    let txn = kb.snapshot().unwrap();
     let stored = kb.tables.state.iter(&txn).unwrap();
     stored.map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
 }
@@ -47,12 +47,12 @@ fn overflow_value_with_surplus_pages_has_no_findings() {
     let dir = tempfile::tempdir().unwrap();
     let kb = Kb::open(dir.path(), 1 << 30).unwrap();
     for length in [20_000, 5_000] {
-        let mut txn = kb.env.write_txn().unwrap();
+        let mut txn = kb.write_txn().unwrap();
         kb.tables.state.put(&mut txn, b"key", &vec![7; 20_000]).unwrap();
         kb.tables.state.put(&mut txn, b"key", &vec![8; length]).unwrap();
         txn.commit().unwrap();
     }
-    kb.env.prepare_for_closing().wait();
+    kb.prepare_for_closing().wait();
     let mut lengths = Vec::new();
     let findings = walk(&dir.path().join("data.mdb"), &mut |row| {
         lengths.extend((row.table == "state").then_some(row.value.len()));
@@ -107,10 +107,10 @@ fn unreported_flips_are_harmless() {
         fs::write(&path, &bytes).unwrap();
         if check(&path).unwrap().is_empty() {
             let kb = Kb::inspect(dir.path(), 1 << 30).unwrap();
-            let txn = kb.env.read_txn().unwrap();
+            let txn = kb.snapshot().unwrap();
             assert_eq!(kb.tables.state.iter(&txn).unwrap().filter(|row| row.is_ok()).count(), rows, "{at}");
             drop(txn);
-            kb.env.prepare_for_closing().wait();
+            kb.prepare_for_closing().wait();
         } else {
             reported += 1;
         }

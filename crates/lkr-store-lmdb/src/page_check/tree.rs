@@ -8,10 +8,10 @@ use super::{
 };
 
 /// The maximum depth of a tree in LMDB.
-const DEEPEST: u16 = 32;
+pub(super) const DEEPEST: u16 = 32;
 /// The keys of a tree are integers in native byte order.
 const INTEGER_KEYS: u16 = 0x08;
-const NO_ROOT: u64 = u64::MAX;
+pub(super) const NO_ROOT: u64 = u64::MAX;
 
 /// A row of a table.
 #[derive(Debug, Clone, Copy)]
@@ -248,17 +248,9 @@ impl<'w> Trees<'w> {
         self.source.read(first, needed)
     }
 
-    /// Checks a list of free pages: the count, then the page numbers in descending order. A free page must not be in
-    /// use, because the next write would overwrite it.
+    /// Checks a list of free pages. A free page must not be in use, because the next write would overwrite it.
     fn check_free_list(&mut self, tree: &Tree, page: u64, list: &[u8]) {
-        let count = u64_at(list, 0).and_then(|count| usize::try_from(count).ok());
-        let numbers = list.as_chunks::<8>().0.get(1..).unwrap_or_default();
-        let Some(numbers) = count.and_then(|count| numbers.get(..count)) else {
-            return self.report_page(tree, page);
-        };
-        let numbers: Vec<u64> = numbers.iter().copied().map(u64::from_ne_bytes).collect();
-        let descending = numbers.windows(2).all(|pair| matches!(pair, [a, b] if a > b));
-        if !descending || !numbers.iter().all(|number| self.is_free(*number)) {
+        if !free_numbers(list).is_some_and(|numbers| numbers.iter().all(|number| self.is_free(*number))) {
             self.report_page(tree, page);
         }
     }
@@ -267,4 +259,13 @@ impl<'w> Trees<'w> {
     fn is_free(&mut self, number: u64) -> bool {
         (2..=self.last_page).contains(&number) && (number >= self.source.end || self.claim_pages(number, 1))
     }
+}
+
+/// The pages of a list of free pages: their count, then their numbers in descending order. `None` if it is damaged.
+pub(super) fn free_numbers(list: &[u8]) -> Option<Vec<u64>> {
+    let count = usize::try_from(u64_at(list, 0)?).ok()?;
+    let numbers = list.as_chunks::<8>().0.get(1..)?.get(..count)?;
+    let numbers: Vec<u64> = numbers.iter().copied().map(u64::from_ne_bytes).collect();
+    let descending = numbers.windows(2).all(|pair| matches!(pair, [a, b] if a > b));
+    descending.then_some(numbers)
 }

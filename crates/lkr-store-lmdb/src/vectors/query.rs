@@ -93,7 +93,7 @@ fn snapshots(kb: &Kb, count: usize) -> InternalResult<Vec<Snapshot>> {
     let mut opened = Vec::new();
     for _ in 0..SNAPSHOT_ATTEMPTS {
         opened = (0..count).map(|_| kb.snapshot()).collect::<InternalResult<Vec<_>>>()?;
-        if opened.windows(2).all(|pair| pair.iter().map(RoTxn::id).is_sorted_by(|a, b| a == b)) {
+        if opened.windows(2).all(|pair| pair.iter().map(|snapshot| snapshot.id()).is_sorted_by(|a, b| a == b)) {
             break;
         }
     }
@@ -192,13 +192,13 @@ mod tests {
             let shared = opened(dir.path()).await;
             let (release, held) = mpsc::channel::<()>();
             let busy = task::spawn_blocking(move || held.recv());
-            let before = shared.kb.env.info().number_of_readers as usize;
+            let before = shared.kb.reader_slots();
             for _ in 0..2 * MAX_CONCURRENT_BATCHES {
                 let search = pin!(batch(&shared, queries()));
                 assert!(search.poll(&mut Context::from_waker(Waker::noop())).is_pending());
             }
             assert_eq!(shared.searches.available_permits(), 0);
-            let opened = shared.kb.env.info().number_of_readers as usize - before;
+            let opened = shared.kb.reader_slots() - before;
             // The builder's permits are fewer than those of one more search.
             assert!(opened < (MAX_CONCURRENT_BATCHES + 1) * THREADS, "{opened} transactions");
 

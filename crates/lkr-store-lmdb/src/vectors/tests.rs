@@ -37,10 +37,10 @@ fn fixture() -> Fixture {
     let collection = Collection::new("points").unwrap();
     let dense = Some(DenseSpec { model: "model".to_owned(), dims: 2 });
     let spec = CollectionSpec { collection: collection.clone(), dense };
-    let mut txn = kb.env.write_txn().unwrap();
+    let mut txn = kb.write_txn().unwrap();
     registry::ensure(&kb, &mut txn, &spec).unwrap();
     txn.commit().unwrap();
-    let txn = kb.env.read_txn().unwrap();
+    let txn = kb.snapshot().unwrap();
     let entry = registry::require(&kb, &txn, &collection).unwrap();
     drop(txn);
     Fixture { kb, entry, pending: PointCache::default(), _dir: dir }
@@ -64,7 +64,7 @@ fn point(n: u32) -> Point {
 
 impl Fixture {
     fn change<T>(&self, work: impl FnOnce(&mut heed::RwTxn) -> T) -> T {
-        let mut txn = self.kb.env.write_txn().unwrap();
+        let mut txn = self.kb.write_txn().unwrap();
         let done = work(&mut txn);
         txn.commit().unwrap();
         done
@@ -90,7 +90,7 @@ impl Fixture {
 
     /// The ordinals and scores of the points with term 1, whose weight identifies them.
     fn with_term_1(&self) -> InternalResult<Vec<(u32, f32)>> {
-        let txn = self.kb.env.read_txn()?;
+        let txn = self.kb.snapshot()?;
         let query = SparseVector::from_pairs([(1, 1.0)]);
         let found = self.search(&txn, &query, &Scope::All, 10_000)?;
         let hit = |(score, id)| Ok((rows::origin(&self.kb, &txn, self.entry.number, id)?.1.ordinal, score));
@@ -113,7 +113,7 @@ impl Fixture {
 
     /// The ordinals and scores of the points of a scope with term 1.
     fn in_scope(&self, scope: &Scope) -> Vec<(u32, f32)> {
-        let txn = self.kb.env.read_txn().unwrap();
+        let txn = self.kb.snapshot().unwrap();
         let found = self.search(&txn, &SparseVector::from_pairs([(1, 1.0)]), scope, 10_000).unwrap();
         let ordinal = |id| rows::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal;
         let mut found: Vec<_> = found.into_iter().map(|(score, id)| (ordinal(id), score)).collect();
@@ -124,24 +124,24 @@ impl Fixture {
     /// Flips a bit in the body of the point with this internal id.
     fn damage_body(&self, id: u32, at: impl FnOnce(usize) -> usize) {
         let (table, key) = (self.kb.tables.bodies, keys::row(self.entry.number, id));
-        let mut row = table.get(&self.kb.env.read_txn().unwrap(), &key).unwrap().unwrap().to_vec();
+        let mut row = table.get(&self.kb.snapshot().unwrap(), &key).unwrap().unwrap().to_vec();
         let at = at(row.len());
         row[at] ^= 1;
         self.change(|txn| table.put(txn, &key, &row).unwrap());
     }
 
     fn get(&self, n: u32) -> InternalResult<Vec<Option<Point>>> {
-        let txn = self.kb.env.read_txn()?;
+        let txn = self.kb.snapshot()?;
         read::get(&self.kb, &txn, &self.entry, &[id(n)], Include::All)
     }
 
     fn is_posted(&self) -> bool {
-        let txn = self.kb.env.read_txn().unwrap();
+        let txn = self.kb.snapshot().unwrap();
         !self.kb.tables.postings.is_empty(&txn).unwrap()
     }
 
     fn matching_ids(&self, filter: &Filter) -> Vec<u32> {
-        let txn = self.kb.env.read_txn().unwrap();
+        let txn = self.kb.snapshot().unwrap();
         let ids = filter::matching_ids(&self.kb, &txn, self.entry.number, filter).unwrap();
         ids.iter().map(|id| rows::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal).collect()
     }
@@ -161,7 +161,7 @@ fn bitmaps_of_ids_in_several_parts_are_complete() {
         (0..200).filter(|n| n % 3 == 1).collect::<Vec<_>>()
     );
 
-    let txn = fixture.kb.env.read_txn().unwrap();
+    let txn = fixture.kb.snapshot().unwrap();
     let query = SparseVector::from_pairs([(1, 1.0), (103, 2.0)]);
     let best = fixture.search(&txn, &query, &Scope::All, 1_000).unwrap();
     assert_eq!(best.len(), 200);
@@ -183,7 +183,7 @@ fn migrated_bitmaps_are_those_of_new_points() {
     fixture.upsert((0..5_000).map(point).collect());
     let (kb, number) = (&fixture.kb, fixture.entry.number);
     let rows = || -> Vec<(Vec<u8>, Vec<u8>)> {
-        let txn = kb.env.read_txn().unwrap();
+        let txn = kb.snapshot().unwrap();
         let rows = kb.tables.bitmaps.iter(&txn).unwrap().map(|row| row.unwrap());
         rows.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
     };
@@ -208,7 +208,7 @@ fn migrated_bitmaps_are_those_of_new_points() {
 fn set_of_tags_is_stored_once_and_removed_with_its_last_point() {
     let fixture = fixture();
     let long = |n: u32| Tags::from([("title".to_owned(), format!("{n} {}", "x".repeat(9_000)))]);
-    let sets = || fixture.kb.tables.tag_sets.len(&fixture.kb.env.read_txn().unwrap()).unwrap();
+    let sets = || fixture.kb.tables.tag_sets.len(&fixture.kb.snapshot().unwrap()).unwrap();
     fixture.upsert((0..100).map(|n| Point { tags: long(n / 50), ..point(n) }).collect());
     assert_eq!(sets(), 2);
     assert_eq!(fixture.get(7).unwrap()[0].as_ref().unwrap().tags, long(0));
@@ -281,7 +281,7 @@ fn search_in_a_scope_equals_a_store_of_that_scope_alone() {
 /// Puts the posting lists back into the form of format 2.
 fn undo_migration(fixture: &Fixture) {
     let table = fixture.kb.tables.postings;
-    let txn = fixture.kb.env.read_txn().unwrap();
+    let txn = fixture.kb.snapshot().unwrap();
     let rows: Vec<_> = table.iter(&txn).unwrap().map(|row| row.unwrap()).collect();
     let rows: Vec<_> = rows
         .into_iter()
@@ -348,7 +348,7 @@ fn large_points_are_posted_early() {
     assert_eq!(fixture.with_term_1().unwrap().len(), 8);
     // Later points are pending again.
     fixture.upsert(vec![point(8)]);
-    let txn = fixture.kb.env.read_txn().unwrap();
+    let txn = fixture.kb.snapshot().unwrap();
     let ids = registry::ids(&fixture.kb, &txn, fixture.entry.number).unwrap();
     assert_eq!((ids.next, ids.posted), (9, 8));
 }
@@ -395,7 +395,7 @@ fn deleted_points_leave_no_rows() {
     fixture.upsert((0..1_000).map(point).collect());
     fixture.upsert((0..1_000).map(|n| Point { tags: Tags::new(), ..point(n) }).collect());
     assert_eq!(fixture.delete(Condition::Ids((0..1_000).map(id).collect())), 1_000);
-    let txn = fixture.kb.env.read_txn().unwrap();
+    let txn = fixture.kb.snapshot().unwrap();
     let tables = &fixture.kb.tables;
     for table in [tables.ids, tables.origins, tables.bodies, tables.dense, tables.postings, tables.bitmaps] {
         assert_eq!(table.len(&txn).unwrap(), 0);
@@ -428,7 +428,7 @@ fn pages_of_vectors_are_full() {
             fixture.change(|txn| write::upsert(&fixture.kb, txn, entry, &points).unwrap());
         }
     }
-    let txn = fixture.kb.env.read_txn().unwrap();
+    let txn = fixture.kb.snapshot().unwrap();
     let table = fixture.kb.tables.dense;
     assert_eq!(table.len(&txn).unwrap(), 1_200);
     // A page of 4 KiB holds two.
@@ -441,7 +441,7 @@ fn unchanged_point_keeps_its_internal_id() {
     let fixture = fixture();
     fixture.upsert((0..10).map(point).collect());
     fixture.upsert((0..11).map(point).collect());
-    let txn = fixture.kb.env.read_txn().unwrap();
+    let txn = fixture.kb.snapshot().unwrap();
     assert_eq!(registry::next_id(&fixture.kb, &txn, fixture.entry.number).unwrap(), 11);
 }
 
@@ -451,12 +451,12 @@ fn rows_of_dropped_collections_are_removed_in_the_background() {
     fixture.upsert((0..100).map(point).collect());
     fixture.change(|txn| registry::remove(&fixture.kb, txn, &fixture.entry.spec.collection).unwrap());
     let mut rounds = 0;
-    while registry::any_dropped(&fixture.kb, &fixture.kb.env.read_txn().unwrap()).unwrap() {
+    while registry::any_dropped(&fixture.kb, &fixture.kb.snapshot().unwrap()).unwrap() {
         fixture.change(|txn| registry::purge_dropped(&fixture.kb, txn, 60).unwrap());
         rounds += 1;
     }
     assert!(rounds > 5, "{rounds}");
-    let txn = fixture.kb.env.read_txn().unwrap();
+    let txn = fixture.kb.snapshot().unwrap();
     let tables = &fixture.kb.tables;
     for table in [tables.ids, tables.origins, tables.bodies, tables.dense, tables.postings, tables.bitmaps] {
         assert_eq!(table.len(&txn).unwrap(), 0);
@@ -464,7 +464,7 @@ fn rows_of_dropped_collections_are_removed_in_the_background() {
     drop(txn);
     let dense = fixture.entry.spec.clone();
     fixture.change(|txn| registry::ensure(&fixture.kb, txn, &dense).unwrap());
-    let txn = fixture.kb.env.read_txn().unwrap();
+    let txn = fixture.kb.snapshot().unwrap();
     let again = registry::require(&fixture.kb, &txn, &dense.collection).unwrap();
     assert_ne!(again.number, fixture.entry.number, "numbers do not come back");
 }
@@ -476,7 +476,7 @@ fn too_deeply_nested_payload_is_refused() {
     assert_eq!(write::encode_points(with(121)).err().unwrap().kind(), FailureKind::Invalid);
     let fixture = fixture();
     fixture.upsert(with(120));
-    let txn = fixture.kb.env.read_txn().unwrap();
+    let txn = fixture.kb.snapshot().unwrap();
     let found = read::get(&fixture.kb, &txn, &fixture.entry, &[id(1)], Include::All).unwrap();
     assert_eq!(found[0].as_ref().unwrap().payload, nested(120));
 }
@@ -491,13 +491,12 @@ fn damaged_rows_are_named_in_errors() {
         (kb.tables.bodies, "the body of point 00000000000000000000000000000001 is damaged"),
         (kb.tables.origins, "the origin of point number 0 of collection number 1 is damaged"),
     ] {
-        let mut row =
-            table.get(&kb.env.read_txn().unwrap(), &keys::row(number, 0)).unwrap().unwrap().to_vec();
+        let mut row = table.get(&kb.snapshot().unwrap(), &keys::row(number, 0)).unwrap().unwrap().to_vec();
         let last = row.len() - 3;
         for flip in [1, 1] {
             row[last] ^= flip;
             fixture.change(|txn| table.put(txn, &keys::row(number, 0), &row).unwrap());
-            let txn = kb.env.read_txn().unwrap();
+            let txn = kb.snapshot().unwrap();
             let found = read::get(kb, &txn, &fixture.entry, &[id(1)], Include::All);
             match found {
                 Err(failure) => {
@@ -533,7 +532,7 @@ proptest! {
                 next = id + 1;
             }
             fixture.change(|txn| changes.apply(&fixture.kb, txn, 1).unwrap());
-            let txn = fixture.kb.env.read_txn().unwrap();
+            let txn = fixture.kb.snapshot().unwrap();
             let (mut found, mut entries, mut count) = (Vec::new(), Vec::new(), 0);
             for block in postings::blocks(&fixture.kb, &txn, 1, 5, space).unwrap() {
                 block.decode_into(&mut entries).unwrap();

@@ -23,7 +23,7 @@ fn fixture() -> Fixture {
     let kb = Kb::open(dir.path(), 1 << 30).unwrap();
     let collection = Collection::new("points").unwrap();
     let dense = Some(DenseSpec { model: "model".to_owned(), dims: 2 });
-    let mut txn = kb.env.write_txn().unwrap();
+    let mut txn = kb.write_txn().unwrap();
     registry::ensure(&kb, &mut txn, &CollectionSpec { collection: collection.clone(), dense }).unwrap();
     let entry = registry::require(&kb, &txn, &collection).unwrap();
     txn.commit().unwrap();
@@ -52,14 +52,14 @@ impl Fixture {
             payload: serde_json::Value::Null,
         };
         let points = write::encode_points(numbers.map(point).collect()).unwrap();
-        let mut txn = self.kb.env.write_txn().unwrap();
+        let mut txn = self.kb.write_txn().unwrap();
         write::upsert(&self.kb, &mut txn, &self.entry, &points).unwrap();
         txn.commit().unwrap();
     }
 
     fn delete(&self, numbers: std::ops::Range<u8>) {
         let gone = Filter::only(Condition::Ids(numbers.map(id).collect()));
-        let mut txn = self.kb.env.write_txn().unwrap();
+        let mut txn = self.kb.write_txn().unwrap();
         write::delete(&self.kb, &mut txn, &self.entry, &gone).unwrap();
         txn.commit().unwrap();
     }
@@ -117,7 +117,7 @@ fn pending_points_leave_their_table_when_they_are_posted() {
         let snapshot = fixture.kb.snapshot().unwrap();
         assert_eq!(fixture.pending(&snapshot), Some((0..10 * u32::from(n) + 10).collect()));
     }
-    let mut txn = fixture.kb.env.write_txn().unwrap();
+    let mut txn = fixture.kb.write_txn().unwrap();
     let ids = registry::ids(&fixture.kb, &txn, fixture.entry.number).unwrap();
     let ids = postings::post_slice(&fixture.kb, &mut txn, fixture.entry.number, ids, 100).unwrap();
     registry::set_ids(&fixture.kb, &mut txn, fixture.entry.number, ids).unwrap();
