@@ -8,7 +8,7 @@ pub struct LmdbOptions {
     /// neither memory nor disk. If the system refuses it, it is halved repeatedly, down to 1 GiB.
     pub map_size: usize,
     /// A collection of up to this many points has no graph: a dense query scans all of them, exactly. Their vectors are
-    /// kept in memory for it, quantised: one byte a dimension and twelve more. See docs/studies.md#quantised-vectors.
+    /// kept in memory for it, quantised, with their origins: one byte a dimension and 120 more. See docs/studies.md#quantised-vectors.
     pub codes_below: u64,
     /// Up to this many candidates in a larger collection, a dense query scans all of them, which takes about as long as
     /// a graph search. See docs/studies.md#dense-graph.

@@ -1,9 +1,10 @@
-//! What queries keep of points in memory: their quantised vectors, and the terms of pending points.
+//! What queries keep of points in memory: their quantised vectors, their origins, and the terms of pending points.
 //!
-//! A point keeps its vectors as long as it keeps its internal id, and ids only grow. So what is kept is never wrong; it
+//! A point keeps its vectors and its origin as long as it keeps its internal id, and ids only grow. So what is kept is never wrong; it
 //! may only be of a point that the snapshot of a query does not have, or no longer has.
 
 mod code_table;
+mod origin_table;
 mod pending_table;
 
 use std::{
@@ -13,15 +14,20 @@ use std::{
 
 use heed::RoTxn;
 
-pub(crate) use self::{code_table::CodeTable, pending_table::PendingTable};
+pub(crate) use self::{code_table::CodeTable, origin_table::OriginTable, pending_table::PendingTable};
 use super::registry::{self, IdCounters};
 use crate::{env::Kb, error::InternalResult};
+
+/// Points that are gone are removed when they are more than one of this many.
+const GONE_SHARE: u64 = 3;
 
 /// What is kept of the points of all collections.
 #[derive(Debug, Default)]
 pub(crate) struct PointCaches {
     /// The quantised vectors of the collections that are scanned.
     pub(crate) codes: PointCache<CodeTable>,
+    /// The ids and origins of the points of these collections.
+    pub(crate) origins: PointCache<OriginTable>,
     /// The terms of pending points.
     pub(crate) pending: PointCache<PendingTable>,
 }
@@ -30,6 +36,7 @@ impl PointCaches {
     /// Frees what is kept of a collection.
     pub(crate) fn forget(&self, collection: u16) {
         self.codes.forget(collection);
+        self.origins.forget(collection);
         self.pending.forget(collection);
     }
 }

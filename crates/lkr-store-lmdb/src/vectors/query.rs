@@ -13,6 +13,7 @@ use lkr_vectors::{Hit, Query, QueryVector};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
+    cache::OriginTable,
     dense::{self, DenseQuery},
     filter, registry,
     rows::origin,
@@ -93,7 +94,8 @@ fn snapshots(kb: &Kb, count: usize) -> InternalResult<Vec<Snapshot>> {
     let mut opened = Vec::new();
     for _ in 0..SNAPSHOT_ATTEMPTS {
         opened = (0..count).map(|_| kb.snapshot()).collect::<InternalResult<Vec<_>>>()?;
-        if opened.windows(2).all(|pair| pair.iter().map(|snapshot| snapshot.id()).is_sorted_by(|a, b| a == b)) {
+        if opened.windows(2).all(|pair| pair.iter().map(|snapshot| snapshot.id()).is_sorted_by(|a, b| a == b))
+        {
             break;
         }
     }
@@ -125,22 +127,31 @@ fn run_query(shared: &StoreShared, txn: &RoTxn, query: &Query) -> InternalResult
             dense::search(kb, txn, (&shared.graphs, &shared.caches.codes), &query)?
         }
     };
-    hits(kb, txn, entry.number, best, query.limit)
+    hits(shared, txn, (entry.number, scope.total()), best, query.limit)
 }
 
-/// The hits, highest score first, ties by id.
+/// The hits in a collection of `total` points, highest score first, ties by id.
 fn hits(
-    kb: &Kb,
+    shared: &StoreShared,
     txn: &RoTxn,
-    collection: u16,
+    (collection, total): (u16, u64),
     best: Vec<(f32, u32)>,
     limit: usize,
 ) -> InternalResult<Vec<Hit>> {
-    let hit = |(score, id)| {
-        let (id, origin) = origin(kb, txn, collection, id)?;
+    let (kb, origins) = (&shared.kb, &shared.caches.origins);
+    let known = if shared.graphs.scans_all(total) {
+        let all = |table: &OriginTable, _| best.iter().map(|(_, id)| table.get(*id)).collect::<Vec<_>>();
+        origins.read(kb, txn, collection, OriginTable::default, all)?.unwrap_or_default()
+    } else {
+        origins.forget(collection);
+        Vec::new()
+    };
+    let known = known.into_iter().chain(iter::repeat(None));
+    let hit = |((score, id), known): ((f32, u32), Option<_>)| {
+        let (id, origin) = known.map_or_else(|| origin(kb, txn, collection, id), Ok)?;
         Ok(Hit { id, origin, score })
     };
-    let mut hits = best.into_iter().map(hit).collect::<InternalResult<Vec<_>>>()?;
+    let mut hits = best.into_iter().zip(known).map(hit).collect::<InternalResult<Vec<_>>>()?;
     hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
     hits.truncate(limit);
     Ok(hits)

@@ -23,13 +23,14 @@ pub const DIMS: usize = 24;
 /// The number of vectors in a batch of a graph under [`options`].
 pub const BATCH: u32 = 64;
 
-/// Options that build graphs from 100 points on and search by them whenever they exist.
+/// Options that build graphs from 100 points on, search by them whenever they exist, and give free space back early.
 pub fn options() -> LmdbOptions {
     let mut options = LmdbOptions::default();
     options.codes_below = 100;
     options.linear_below = 100;
     options.break_even = 0;
     options.graph_batch = BATCH;
+    options.spare_bytes = 0;
     options
 }
 

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use heed::RoTxn;
 use roaring::RoaringBitmap;
 
-use super::PointTable;
+use super::{GONE_SHARE, PointTable};
 use crate::{
     env::Kb,
     error::InternalResult,
@@ -20,8 +20,6 @@ use crate::{
 
 /// The largest code. The codes of a vector are its values as multiples of a step of its own, its largest value by this.
 const MAX_CODE: f32 = 127.0;
-/// Points that are gone are removed when they are more than one of this many.
-const GONE_SHARE: u64 = 3;
 
 /// Quantised vectors, ordered by id.
 #[derive(Debug)]

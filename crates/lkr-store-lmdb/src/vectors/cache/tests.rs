@@ -70,6 +70,19 @@ impl Fixture {
         self.caches.codes.read(&self.kb, txn, self.entry.number, || CodeTable::new(2), all).unwrap()
     }
 
+    /// The internal ids whose origins are known on the snapshot, which are theirs; `None` if the table cannot tell.
+    fn origins(&self, txn: &RoTxn) -> Option<BTreeSet<u32>> {
+        let all = |table: &OriginTable, _| {
+            let known = (0..200_u32).filter_map(|id| Some((id, table.get(id)?)));
+            let checked = known.map(|(number, (point, origin))| {
+                assert_eq!((point, origin.ordinal), (id(number as u8), number));
+                number
+            });
+            checked.collect()
+        };
+        self.caches.origins.read(&self.kb, txn, self.entry.number, OriginTable::default, all).unwrap()
+    }
+
     /// The internal ids of the pending points with term 1 on the snapshot, which their weights are; `None` if the table
     /// cannot tell.
     fn pending(&self, txn: &RoTxn) -> Option<BTreeSet<u32>> {
@@ -92,14 +105,16 @@ fn tables_have_the_points_of_a_snapshot_or_tell_that_they_have_not() {
     let first = fixture.kb.snapshot().unwrap();
     let all: BTreeSet<u32> = (0..60).collect();
     assert_eq!((fixture.scan(&first), fixture.pending(&first)), (Some(all.clone()), Some(all.clone())));
+    assert_eq!(fixture.origins(&first), Some(all.clone()));
     fixture.delete(0..40);
     fixture.add(60..70);
     let second = fixture.kb.snapshot().unwrap();
     let kept: BTreeSet<u32> = (40..70).collect();
     assert_eq!(fixture.scan(&second), Some(kept.clone()), "points that were gone were removed");
+    assert_eq!(fixture.origins(&second), Some(kept.clone()), "so were their origins");
     assert_eq!(fixture.pending(&second), Some(kept));
-    let unknown = (fixture.scan(&first), fixture.pending(&first));
-    assert_eq!(unknown, (None, None), "the first snapshot has points that were removed");
+    let unknown = (fixture.scan(&first), fixture.pending(&first), fixture.origins(&first));
+    assert_eq!(unknown, (None, None, None), "the first snapshot has points that were removed");
     fixture.delete(40..50);
     let third = fixture.kb.snapshot().unwrap();
     let seen = fixture.scan(&third).unwrap();
