@@ -13,6 +13,7 @@
 //! - `several PART` tries several processes on Redis, Qdrant and an object store at full size.
 //! - `console` tries the console in a browser: every page in every width, theme and language, or its speed.
 //! - `clients` tries the server with real clients of other projects.
+//! - `compare` runs the benchmarks of two commits in turn and tells what is slower.
 //! - `breaks` checks that tests catch the mistakes in `tests/breaks`.
 
 #![expect(clippy::print_stderr, reason = "a person reads what the automation does")]
@@ -21,6 +22,7 @@ mod book;
 mod breaks;
 mod cargo_tool;
 mod clients;
+mod compare;
 mod deploy;
 mod direction;
 mod docs;
@@ -52,7 +54,7 @@ const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGU
                      build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
                      model [NAME | FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
                      histories [SECONDS [redis | service]] | several PART | breaks [NAME] | clients [NAME…] | console [pages | speed] | \
-                     deploy [image [EXECUTABLE] [--build-arg NAME=VALUE]…]";
+                     compare BEFORE [AFTER] | deploy [image [EXECUTABLE] [--build-arg NAME=VALUE]…]";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -73,6 +75,7 @@ fn main() -> Result<()> {
         Some("histories") => histories(&rest),
         Some("several") => several::run(&rest),
         Some("clients") => clients::check(&rest),
+        Some("compare") => compare::compare(&rest),
         Some("console") => console(rest.first().and_then(|what| what.to_str())),
         Some("deploy") => deploy::run_task(&rest),
         Some("breaks") => breaks::check_breaks(&rest),
