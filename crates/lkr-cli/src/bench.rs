@@ -4,6 +4,7 @@ mod connection;
 mod copies;
 mod dedup;
 mod disk;
+mod growth;
 mod idle;
 mod ingest;
 mod layers;
@@ -45,6 +46,8 @@ enum Bench {
     Speed(SpeedArgs),
     /// Compare layered searches with flat ones as the knowledge base grows, in this process.
     Layers(layers::Args),
+    /// Compare searches, ingestion, recall and space as the knowledge base grows, in this process.
+    Growth(growth::Args),
     /// Compare searches during re-embedding with searches before it, in this process.
     Reembed(reembed::Args),
     /// Compare the lookup of near duplicates with ingestion, in this process.
@@ -83,6 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let report = match &args.bench {
         Bench::Speed(speed) => runtime()?.block_on(measure(speed))?.to_string(),
         Bench::Layers(args) => runtime()?.block_on(layers::measure(args))?.to_string(),
+        Bench::Growth(args) => runtime()?.block_on(growth::measure(args))?.to_string(),
         Bench::Reembed(args) => runtime()?.block_on(reembed::measure(args))?.to_string(),
         Bench::Dedup(args) => runtime()?.block_on(dedup::measure(args))?.to_string(),
         Bench::Disk(args) => runtime()?.block_on(disk::measure(args))?.to_string(),

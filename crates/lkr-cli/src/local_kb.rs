@@ -33,7 +33,16 @@ impl LocalKnowledgeBase {
 
     /// Opens the knowledge base in a folder, or creates it.
     pub(crate) async fn open(data_dir: &Path, embedder: Option<Arc<dyn Embedder>>) -> Result<Self> {
-        let store = LmdbStore::open(&data_dir.join("store"), LmdbOptions::default())?;
+        Self::open_with(data_dir, embedder, LmdbOptions::default()).await
+    }
+
+    /// The same, with options of the store.
+    pub(crate) async fn open_with(
+        data_dir: &Path,
+        embedder: Option<Arc<dyn Embedder>>,
+        options: LmdbOptions,
+    ) -> Result<Self> {
+        let store = LmdbStore::open(&data_dir.join("store"), options)?;
         let blobs = data_dir.join("blobs");
         std::fs::create_dir_all(&blobs).with_context(|| format!("create {}", blobs.display()))?;
         let blobs = LocalFileSystem::new_with_prefix(blobs)?.with_fsync(true);
@@ -50,6 +59,11 @@ impl LocalKnowledgeBase {
             None => builder,
         };
         Ok(Self { kb: builder.build().await?, embedder, vectors, state, catalog })
+    }
+
+    /// Closes the knowledge base and its store, so that the folder can be opened again.
+    pub(crate) async fn close(self) {
+        self.kb.close().await;
     }
 
     /// A searcher like the server's, without a cache.

@@ -101,9 +101,10 @@ impl VectorStore for LmdbVectors {
     }
 
     async fn describe(&self, collection: &Collection) -> Result<Option<CollectionSpec>> {
-        let name = collection.clone();
-        self.read("describe", move |kb, txn| Ok(registry::resolve(kb, txn, &name)?.map(|entry| entry.spec)))
-            .await
+        // Two rows, which every search reads: in place, like few records of the state.
+        let kb = &self.shared.kb;
+        let found = kb.snapshot().and_then(|txn| registry::resolve(kb, &txn, collection));
+        found.map(|found| found.map(|entry| entry.spec)).map_err(|failure| failure.into_vectors("describe"))
     }
 
     async fn collections(&self) -> Result<Vec<CollectionSpec>> {

@@ -115,7 +115,7 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
 }
 
 /// The allocated bytes of each part.
-fn parts(data_dir: &Path) -> Result<[u64; PARTS.len()]> {
+pub(super) fn parts(data_dir: &Path) -> Result<[u64; PARTS.len()]> {
     let mut sizes = [0; PARTS.len()];
     for (size, part) in sizes.iter_mut().zip(PARTS) {
         let part = data_dir.join(part);

@@ -104,8 +104,13 @@ pub(super) async fn measure(args: &Args) -> Result<LayersReport> {
     Ok(figures)
 }
 
+/// Copy `n` of all documents.
+pub(super) fn copies(inputs: &[Input], n: usize) -> Vec<Input> {
+    inputs.iter().map(|input| copy_of(input, n)).collect()
+}
+
 /// Ingests copies until there are `size` chunks, waits until the process is idle, and returns the number of chunks.
-async fn grow(local_kb: &LocalKnowledgeBase, inputs: &[Input], size: u64) -> Result<u64> {
+pub(super) async fn grow(local_kb: &LocalKnowledgeBase, inputs: &[Input], size: u64) -> Result<u64> {
     let mut copy = 0;
     loop {
         let chunks = local_kb.kb.stats(&Scope::All).await?.counts.chunks;
@@ -113,8 +118,7 @@ async fn grow(local_kb: &LocalKnowledgeBase, inputs: &[Input], size: u64) -> Res
             wait_until_background_work_is_done().await;
             return Ok(chunks);
         }
-        let copies = inputs.iter().map(|input| copy_of(input, copy));
-        import_missing(&local_kb.kb, copies.collect()).await?;
+        import_missing(&local_kb.kb, copies(inputs, copy)).await?;
         copy += 1;
     }
 }

@@ -1,0 +1,234 @@
+//! How searches, ingestion and space change as a knowledge base grows.
+
+use std::{
+    collections::HashSet,
+    fmt, fs,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, ensure};
+use lkr::{Mode, PointId, Scope, SearchOptions, SearchRequest, ports::Embedder};
+use lkr_store_lmdb::LmdbOptions;
+
+use crate::{
+    bench::{
+        copies::CopyEmbedder,
+        disk,
+        idle::{cpu_time, wait_until_background_work_is_done},
+        layers::{copies, grow},
+        material::Material,
+    },
+    collection::{Gold, Query, collection},
+    import::import_missing,
+    local_kb::LocalKnowledgeBase,
+    stats::{Latency, mean, millis},
+};
+
+/// The arguments of `lkr bench growth`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Keep the knowledge base in this folder and reuse its documents.
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: PathBuf,
+    #[command(flatten)]
+    material: Material,
+    /// Measure at these numbers of chunks, in growing order. Copies of documents, with slightly different vectors, are
+    /// added to reach them.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000, 100_000])]
+    chunks: Vec<u64>,
+    /// Run this many queries.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    queries: usize,
+}
+
+/// The number of queries that warm up the caches.
+const WARM_UP_QUERIES: usize = 10;
+
+/// The results whose recall is measured.
+const TOP_K: usize = 10;
+
+/// What was measured at each size.
+#[derive(Debug)]
+pub(super) struct GrowthReport {
+    queries: usize,
+    sizes: Vec<SizeReport>,
+}
+
+#[derive(Debug)]
+struct SizeReport {
+    chunks: u64,
+    /// The chunks that were added to reach this size, and the time of that, by the clock and of the processor, background
+    /// work included.
+    added: u64,
+    adding: (Duration, Duration),
+    /// From opening the folder to the first answer.
+    ready: Duration,
+    latency: Latency,
+    /// The processor time of a search, in milliseconds.
+    cpu_ms: f64,
+    /// The share of the first results of exact searches that were found.
+    recall: f64,
+    disk: u64,
+    /// Anonymous memory after the searches; 0 if the system does not tell.
+    memory: u64,
+}
+
+/// The chunks of an answer.
+type Found = HashSet<PointId>;
+
+/// The answers to all queries, and what they cost.
+struct Searches {
+    ready: Duration,
+    took: Vec<Duration>,
+    cpu: Duration,
+    found: Vec<Found>,
+    memory: u64,
+}
+
+/// Measures at each size and lets the knowledge base grow in between.
+pub(super) async fn measure(args: &Args) -> Result<GrowthReport> {
+    let inputs = collection(&args.material.dir)?;
+    ensure!(!inputs.is_empty(), "{} contains no documents", args.material.dir.display());
+    ensure!(args.chunks.is_sorted(), "the numbers of chunks must be in growing order");
+    let mut queries = Gold::read(&args.material.dir, None)?.queries;
+    queries.truncate(args.queries);
+    let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));
+    let open = |options: LmdbOptions| {
+        LocalKnowledgeBase::open_with(&args.data_dir, Some(Arc::clone(&embedder)), options)
+    };
+    let mut sizes = Vec::new();
+    for &size in &args.chunks {
+        let local_kb = open(LmdbOptions::default()).await?;
+        // The documents and their first copies, whose titles are not those of their texts, are embedded. What is measured is
+        // the rest.
+        for n in 0..2 {
+            import_missing(&local_kb.kb, copies(&inputs, n)).await?;
+        }
+        wait_until_background_work_is_done().await;
+        let before = local_kb.kb.stats(&Scope::All).await?.counts.chunks;
+        let started = (Instant::now(), cpu_time().unwrap_or_default());
+        let chunks = grow(&local_kb, &inputs, size).await?;
+        let adding = (started.0.elapsed(), cpu_time().unwrap_or_default().saturating_sub(started.1));
+        local_kb.close().await;
+
+        let began = Instant::now();
+        let searches = search_all(open(LmdbOptions::default()).await?, began, &queries).await?;
+        let mut exact = LmdbOptions::default();
+        exact.codes_below = u64::MAX;
+        let exact = search_all(open(exact).await?, Instant::now(), &queries).await?;
+        sizes.push(SizeReport {
+            chunks,
+            added: chunks - before,
+            adding,
+            ready: searches.ready,
+            cpu_ms: millis(searches.cpu) / searches.took.len().max(1) as f64,
+            recall: recall(&searches.found, &exact.found),
+            latency: Latency::of(searches.took),
+            disk: disk::parts(&args.data_dir)?.iter().sum(),
+            memory: searches.memory,
+        });
+    }
+    Ok(GrowthReport { queries: queries.len(), sizes })
+}
+
+/// Runs all queries, and closes the knowledge base, which was opened since `began`.
+async fn search_all(local_kb: LocalKnowledgeBase, began: Instant, queries: &[Query]) -> Result<Searches> {
+    let searcher = local_kb.searcher(SearchOptions::default());
+    let request = |query: &Query| SearchRequest {
+        mode: Mode::Layered,
+        top_k: TOP_K,
+        ..SearchRequest::new(query.text.as_str())
+    };
+    let mut ready = None;
+    for query in queries.iter().take(WARM_UP_QUERIES) {
+        searcher.search(&request(query)).await?;
+        ready.get_or_insert_with(|| began.elapsed());
+    }
+    wait_until_background_work_is_done().await;
+    let (mut took, mut found) = (Vec::new(), Vec::new());
+    let cpu = cpu_time().unwrap_or_default();
+    for query in queries {
+        let started = Instant::now();
+        let outcome = searcher.search(&request(query)).await?;
+        took.push(started.elapsed());
+        let results = outcome.response.results.iter();
+        found.push(results.map(|result| result.chunk_id).collect());
+    }
+    let cpu = cpu_time().unwrap_or_default().saturating_sub(cpu);
+    let memory = anonymous_memory().unwrap_or_default();
+    drop(searcher);
+    local_kb.close().await;
+    Ok(Searches { ready: ready.unwrap_or_default(), took, cpu, found, memory })
+}
+
+/// The mean share of the exact results that were found.
+fn recall(found: &[Found], exact: &[Found]) -> f64 {
+    let shares = found.iter().zip(exact).filter(|(_, exact)| !exact.is_empty());
+    mean(shares.map(|(found, exact)| found.intersection(exact).count() as f64 / exact.len() as f64))
+}
+
+/// The anonymous resident memory of this process, in bytes. `None` if the system does not report it.
+fn anonymous_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}
+
+impl fmt::Display for GrowthReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(first) = self.sizes.first() else { return Ok(()) };
+        for size in &self.sizes {
+            let SizeReport {
+                chunks,
+                added,
+                adding: (wall, cpu),
+                ready,
+                latency,
+                cpu_ms,
+                recall,
+                disk,
+                memory,
+            } = size;
+            writeln!(f, "{chunks} chunks, {} queries", self.queries)?;
+            if *added > 0 {
+                let rate = |time: &Duration| *added as f64 / time.as_secs_f64().max(1e-9);
+                writeln!(
+                    f,
+                    "  ingestion {:.0} chunks a second, {:.0} a CPU second, without embedding",
+                    rate(wall),
+                    rate(cpu)
+                )?;
+            }
+            writeln!(f, "  ready     {:.0} ms, with the first answer", millis(*ready))?;
+            writeln!(
+                f,
+                "  searches  {:.2} ms p50 ({:.2} times), {:.2} p99 ({:.2} times), {cpu_ms:.2} of the processor",
+                latency.p50_ms,
+                latency.p50_ms / first.latency.p50_ms,
+                latency.p99_ms,
+                latency.p99_ms / first.latency.p99_ms
+            )?;
+            writeln!(f, "  recall    {recall:.4} of the first {TOP_K} results of exact searches")?;
+            let per_chunk = *disk as f64 / 1e3 / (*chunks).max(1) as f64;
+            writeln!(f, "  space     {per_chunk:.2} kB a chunk, {:.0} MB of memory", *memory as f64 / 1e6)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recall_is_the_mean_share_of_exact_results() {
+        let of =
+            |chunks: &[u8]| chunks.iter().map(|chunk| PointId::from_bytes([*chunk; 16])).collect::<Found>();
+        let found = [of(&[1, 2, 3, 4]), of(&[5, 7]), of(&[1])];
+        let exact = [of(&[1, 2, 3, 9]), of(&[5, 6]), of(&[])];
+        assert_eq!(recall(&found, &exact), 0.625);
+        assert_eq!(recall(&exact, &exact), 1.0);
+    }
+}
