@@ -14,10 +14,12 @@
 //! - `console` tries the console in a browser: every page in every width, theme and language, or its speed.
 //! - `clients` tries the server with real clients of other projects.
 //! - `compare` runs the benchmarks of two commits in turn and tells what is slower.
+//! - `arm` runs the tests of code for 64-bit ARM processors under emulation.
 //! - `breaks` checks that tests catch the mistakes in `tests/breaks`.
 
 #![expect(clippy::print_stderr, reason = "a person reads what the automation does")]
 
+mod arm;
 mod book;
 mod breaks;
 mod cargo_tool;
@@ -54,7 +56,7 @@ const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGU
                      build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
                      model [NAME | FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
                      histories [SECONDS [redis | service]] | several PART | breaks [NAME] | clients [NAME…] | console [pages | speed] | \
-                     compare BEFORE [AFTER] | deploy [image [EXECUTABLE] [--build-arg NAME=VALUE]…]";
+                     compare BEFORE [AFTER] | arm | deploy [image [EXECUTABLE] [--build-arg NAME=VALUE]…]";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -74,6 +76,7 @@ fn main() -> Result<()> {
         Some("crash") => crash(&rest),
         Some("histories") => histories(&rest),
         Some("several") => several::run(&rest),
+        Some("arm") => arm::check(),
         Some("clients") => clients::check(&rest),
         Some("compare") => compare::compare(&rest),
         Some("console") => console(rest.first().and_then(|what| what.to_str())),

@@ -7,6 +7,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod portable;
 mod quantize;
 mod weights;
@@ -53,6 +55,8 @@ trait Kernel: Copy {
     const WIDTH: usize;
     /// The most rows of a tile.
     const MAX_HEIGHT: usize;
+    /// What is subtracted from each term of a row before it is multiplied.
+    const OFFSET: i32 = 0;
 
     /// Calls `body`, compiled for the instruction set.
     fn run<T>(self, body: impl FnOnce() -> T) -> T;
@@ -63,7 +67,7 @@ trait Kernel: Copy {
     /// Loads terms of the columns.
     fn load(self, columns: &Self::Columns) -> Self::Loaded;
 
-    /// Adds the products of a group of terms of a row and of the columns.
+    /// Adds the products of a group of terms of a row, less [`OFFSET`](Self::OFFSET), and of the columns.
     fn add(self, sums: Self::Sums, group: Group, columns: Self::Loaded) -> Self::Sums;
 
     /// The sums by column.
@@ -77,6 +81,10 @@ pub(crate) enum InstructionSet {
     Avx512(avx512::Avx512),
     #[cfg(target_arch = "x86_64")]
     Avx2(avx2::Avx2),
+    #[cfg(target_arch = "aarch64")]
+    NeonDot(neon::NeonDot),
+    #[cfg(target_arch = "aarch64")]
+    Neon(neon::Neon),
     Portable(portable::Portable),
 }
 
@@ -88,6 +96,10 @@ macro_rules! with_kernel {
             InstructionSet::Avx512($kernel) => $body,
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx2($kernel) => $body,
+            #[cfg(target_arch = "aarch64")]
+            InstructionSet::NeonDot($kernel) => $body,
+            #[cfg(target_arch = "aarch64")]
+            InstructionSet::Neon($kernel) => $body,
             InstructionSet::Portable($kernel) => $body,
         }
     };
@@ -103,7 +115,13 @@ impl InstructionSet {
             .into_iter()
             .chain(avx2::Avx2::new().map(Self::Avx2))
             .chain(portable);
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        return neon::NeonDot::new()
+            .map(Self::NeonDot)
+            .into_iter()
+            .chain(std::iter::once(Self::Neon(neon::Neon)))
+            .chain(portable);
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         return portable;
     }
 
@@ -197,6 +215,7 @@ fn multiply_tile<K: Kernel, const HEIGHT: usize>(
     let places = out.numbers.chunks_mut(out.stride.max(1));
     for ((sums, place), index) in sums.into_iter().zip(places).zip(first..) {
         let (scale, zero) = rows.scale_and_zero(index);
+        let zero = zero - K::OFFSET;
         let sums = kernel.by_column(sums);
         let place = place.get_mut(..panel.columns).unwrap_or_default();
         if K::WIDTH.is_multiple_of(WIDE) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use async_trait::async_trait;
-use lkr_models::{Reranker, RerankerProfile, Result};
+use lkr_models::{Precision, Reranker, RerankerProfile, Result};
 
 use crate::config::Positions;
 use crate::encoder::Encoder;
@@ -12,7 +12,6 @@ use crate::error;
 use crate::fingerprint::fingerprint;
 use crate::head::Head;
 use crate::lane::{Encode, Lane};
-use crate::linear::WeightFormat;
 use crate::pairs::PairTokenizer;
 use crate::rerank_folder::{HeadSource, RerankFolder};
 use crate::tokens::Sequence;
@@ -25,12 +24,18 @@ pub struct RerankOptions {
     pub threads: usize,
     /// The number of passages of a search that are scored; at least 1.
     pub candidates: usize,
+    /// The precision of the products with weights. Scores of different precisions are those of different models.
+    pub precision: Precision,
 }
 
 impl Default for RerankOptions {
-    /// One thread for each core, and 20 passages.
+    /// One thread for each core, 20 passages and single precision.
     fn default() -> Self {
-        Self { threads: available_parallelism().map_or(1, NonZero::get), candidates: 20 }
+        Self {
+            threads: available_parallelism().map_or(1, NonZero::get),
+            candidates: 20,
+            precision: Precision::default(),
+        }
     }
 }
 
@@ -77,7 +82,11 @@ impl LocalReranker {
         let weights = WeightsFile::open(&folder.weights)?;
         let tensors = weights.tensors()?;
         let (head, head_id) = load_head(&folder, &tensors)?;
-        let settings = format!("{} {head_id} {activation:?} {max_tokens}", config.for_id());
+        let precision = match options.precision {
+            Precision::Float32 => "",
+            Precision::Int8 => " int8",
+        };
+        let settings = format!("{} {head_id} {activation:?} {max_tokens}{precision}", config.for_id());
         let profile = RerankerProfile {
             id: fingerprint(weights.bytes(), &tokenizer, &settings),
             name: name.clone(),
@@ -85,7 +94,7 @@ impl LocalReranker {
         };
         let types = config.positions == Positions::FromZero && config.token_types > 1;
         let tokenizer = PairTokenizer::load(&folder.tokenizer, &tokenizer, *max_tokens, types)?;
-        let encoder = Encoder::load(config, *max_tokens, &tensors, WeightFormat::Floats)?;
+        let encoder = Encoder::load(config, *max_tokens, &tensors, options.precision.into())?;
         let model = Model { tokenizer, encoder, hidden: config.hidden, head };
         tracing::debug!(id = profile.id, name = profile.name, "reranker opened");
         let lane = Lane::new(String::new(), options.threads);

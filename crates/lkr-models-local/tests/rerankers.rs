@@ -14,7 +14,7 @@ mod common;
 use std::{collections::BTreeMap, fs, path::Path};
 
 use common::{copy, fixture, open_reranker};
-use lkr_models::{ErrorKind, Reranker};
+use lkr_models::{ErrorKind, Precision, Reranker};
 use lkr_models_local::{LocalReranker, RerankOptions};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -27,6 +27,10 @@ struct Case {
 }
 
 async fn check_family(name: &str, within: f32) {
+    check(name, within, RerankOptions::default()).await;
+}
+
+async fn check(name: &str, within: f32, options: RerankOptions) {
     let folder = fixture(name);
     let cases: Vec<Case> = serde_json::from_slice(&fs::read(folder.join("expected.json")).unwrap()).unwrap();
     let mut by_query: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
@@ -34,7 +38,7 @@ async fn check_family(name: &str, within: f32) {
         by_query.entry(&case.query).or_default().push(case);
     }
     assert!(by_query.len() > 1);
-    let reranker = open_reranker(&folder);
+    let reranker = LocalReranker::open(&folder, &options).unwrap();
     for (query, cases) in by_query {
         let passages: Vec<String> = cases.iter().map(|case| case.passage.clone()).collect();
         let scores = reranker.rerank(query, &passages).await.unwrap();
@@ -52,6 +56,21 @@ async fn check_family(name: &str, within: f32) {
 #[tokio::test]
 async fn bert_matches_the_reference_scores() {
     check_family("tiny-bert-reranker", 1e-4).await;
+}
+
+/// Weights by lot suffer most from rounding: their scores differ by little beside the sums that they come from.
+#[tokio::test]
+async fn scores_of_8_bit_integers_are_near_the_reference_scores() {
+    let options = RerankOptions { precision: Precision::Int8, ..RerankOptions::default() };
+    for name in ["tiny-bert-reranker", "tiny-distilbert-reranker", "tiny-modernbert-reranker"] {
+        check(name, 0.02, options.clone()).await;
+    }
+    let int8 = LocalReranker::open(&fixture("tiny-bert-reranker"), &options).unwrap();
+    assert_ne!(
+        int8.profile().id,
+        open_reranker(&fixture("tiny-bert-reranker")).profile().id,
+        "it is another model"
+    );
 }
 
 #[tokio::test]

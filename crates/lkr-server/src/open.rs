@@ -110,6 +110,7 @@ async fn open_knowledge_base(
     options.model_dir = config.model_dir();
     options.model_precision = config.model_precision;
     options.rerank_model_dir = config.rerank_model_dir();
+    options.rerank_precision = config.rerank_precision;
     options.taxonomy = taxonomy;
     options.defer_embedder = true;
     options.rerankers = Some(Arc::new(rerankers.clone()));

@@ -9,16 +9,19 @@ use lkr_models::{Embedder, Precision, Reranker};
 
 use crate::{Error, ErrorKind, Result, blocking::blocking};
 
-/// Opens the embedding model and the reranker in their folders; `None` for a folder that does not exist.
+/// Opens the embedding model and the reranker in their folders, each with a precision; `None` for a folder that does not
+/// exist.
 ///
 /// # Errors
 /// `Invalid` if one contains no usable model.
 pub(crate) async fn open_models(
-    embedder: PathBuf,
-    precision: Precision,
-    reranker: PathBuf,
+    (embedder, embedder_precision): (PathBuf, Precision),
+    (reranker, reranker_precision): (PathBuf, Precision),
 ) -> Result<(Option<Arc<dyn Embedder>>, Option<Arc<dyn Reranker>>)> {
-    blocking("open models", move || Ok((open_model(&embedder, precision)?, open_reranker(&reranker)?))).await
+    let open = move || {
+        Ok((open_model(&embedder, embedder_precision)?, open_reranker(&reranker, reranker_precision)?))
+    };
+    blocking("open models", open).await
 }
 
 /// Opens the embedding model in a folder with a precision; `None` if the folder does not exist.
@@ -44,17 +47,18 @@ fn open_model(dir: &Path, precision: Precision) -> Result<Option<Arc<dyn Embedde
 }
 
 #[cfg(feature = "local-models")]
-fn open_reranker(dir: &Path) -> Result<Option<Arc<dyn Reranker>>> {
+fn open_reranker(dir: &Path, precision: Precision) -> Result<Option<Arc<dyn Reranker>>> {
     if !dir.exists() {
         return Ok(None);
     }
-    let reranker = lkr_models_local::LocalReranker::open(dir, &lkr_models_local::RerankOptions::default())
+    let options = lkr_models_local::RerankOptions { precision, ..Default::default() };
+    let reranker = lkr_models_local::LocalReranker::open(dir, &options)
         .map_err(|error| Error::new(ErrorKind::Invalid, "open reranker", error))?;
     Ok(Some(Arc::new(reranker)))
 }
 
 #[cfg(not(feature = "local-models"))]
-fn open_reranker(_: &Path) -> Result<Option<Arc<dyn Reranker>>> {
+fn open_reranker(_: &Path, _: Precision) -> Result<Option<Arc<dyn Reranker>>> {
     Ok(None)
 }
 

@@ -49,6 +49,8 @@ pub struct OpenOptions {
     pub defer_embedder: bool,
     /// The folder of the reranker. If it does not exist, results are reranked only by `rerankers`.
     pub rerank_model_dir: PathBuf,
+    /// The precision of that reranker.
+    pub rerank_precision: Precision,
     /// Selects the reranker of each search; takes precedence over the one in the folder.
     pub rerankers: Option<Arc<dyn RerankerSource>>,
     /// Selects the language model of each call. Without it, no language model is used.
@@ -84,6 +86,7 @@ impl OpenOptions {
             model_precision: Precision::default(),
             defer_embedder: false,
             rerank_model_dir: data_dir.join("models").join("reranker"),
+            rerank_precision: Precision::default(),
             rerankers: None,
             chat_models: None,
             data_dir,
@@ -125,8 +128,11 @@ impl KnowledgeBase {
         let waits = options.wait_for_stores && !stores.is_embedded;
         let is_away = |error: &Error| waits && error.is_retryable() && !RecordsLost::caused(error);
         until_available(A_STORE, || stores.check(), is_away).await?;
-        let (embedder, reranker) =
-            open_models(options.model_dir, options.model_precision, options.rerank_model_dir).await?;
+        let (embedder, reranker) = open_models(
+            (options.model_dir, options.model_precision),
+            (options.rerank_model_dir, options.rerank_precision),
+        )
+        .await?;
         let builder = Builder::default()
             .taxonomy(options.taxonomy)
             .ingest_options(options.ingest)

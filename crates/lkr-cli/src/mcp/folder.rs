@@ -3,7 +3,7 @@
 use std::{env, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, Result, anyhow};
-use lkr::{Creator, ErrorKind, Folders, KnowledgeBase, OpenOptions};
+use lkr::{Creator, ErrorKind, Folders, KnowledgeBase, OpenOptions, ports::Precision};
 use lkr_mcp::{FullAccess, McpServer, serve_stdio};
 
 /// The creator of documents that are added.
@@ -18,6 +18,12 @@ pub(super) fn run(folders: Folders, model: Option<PathBuf>, read_only: bool) -> 
     Ok(())
 }
 
+/// The precision in an environment variable, if it is set.
+fn precision(variable: &str) -> Result<Option<Precision>> {
+    let name = env::var(variable).ok().filter(|name| !name.is_empty());
+    name.map(|name| name.parse().map_err(|error: String| anyhow!("{variable}: {error}"))).transpose()
+}
+
 async fn serve(folders: Folders, model: Option<PathBuf>, read_only: bool) -> Result<()> {
     let shown = folders.data_dir.display().to_string();
     let mut options = OpenOptions::new(&folders.data_dir);
@@ -27,9 +33,11 @@ async fn serve(folders: Folders, model: Option<PathBuf>, read_only: bool) -> Res
     if let Some(dir) = model.or(configured) {
         options.model_dir = dir;
     }
-    if let Some(precision) = env::var("LKR_MODEL_PRECISION").ok().filter(|name| !name.is_empty()) {
-        options.model_precision =
-            precision.parse().map_err(|error: String| anyhow!("LKR_MODEL_PRECISION: {error}"))?;
+    if let Some(precision) = precision("LKR_MODEL_PRECISION")? {
+        options.model_precision = precision;
+    }
+    if let Some(precision) = precision("LKR_RERANK_PRECISION")? {
+        options.rerank_precision = precision;
     }
     let kb = KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
         ErrorKind::Conflict => {

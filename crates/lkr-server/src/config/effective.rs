@@ -23,6 +23,8 @@ pub struct Config {
     pub rerank_model_dir: Option<PathBuf>,
     /// The precision of the embedding model.
     pub model_precision: Precision,
+    /// The precision of the reranker.
+    pub rerank_precision: Precision,
     /// The store of points.
     pub vectors: VectorsBackend,
     /// Qdrant's URL.
@@ -175,6 +177,7 @@ impl Default for Config {
             model_dir: None,
             rerank_model_dir: None,
             model_precision: Precision::default(),
+            rerank_precision: Precision::default(),
             vectors: VectorsBackend::Embedded,
             qdrant_url: None,
             qdrant_api_key: None,

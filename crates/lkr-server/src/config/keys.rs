@@ -101,9 +101,17 @@ pub(super) const KEYS: &[ConfigKey] = &[
         model_precision,
         Text,
         Plain,
-        v::model_precision,
+        v::precision,
         |c| Some(v::name_of(c.model_precision)),
         "Precision of the embedding model in model_dir: float32, or int8, which needs less than half of the time"
+    ),
+    key!(
+        rerank_precision,
+        Text,
+        Plain,
+        v::precision,
+        |c| Some(v::name_of(c.rerank_precision)),
+        "Precision of the reranker in rerank_model_dir: float32, or int8, which needs less than half of the time"
     ),
     key!(
         vectors,

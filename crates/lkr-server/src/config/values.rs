@@ -128,7 +128,7 @@ pub(super) fn log_format(text: &str) -> Parsed<LogFormat> {
     one_of(text, &[LogFormat::Text, LogFormat::Json])
 }
 
-pub(super) fn model_precision(text: &str) -> Parsed<Precision> {
+pub(super) fn precision(text: &str) -> Parsed<Precision> {
     text.parse()
 }
 
