@@ -130,6 +130,15 @@ impl StoreShared {
         Self::blocking(shared, move |shared| work(&shared.kb, &*shared.kb.env.read_txn()?)).await
     }
 
+    /// Reads some rows of `kb` on the calling thread. They are found in memory within microseconds, less than it takes to wake
+    /// another thread; a page that only the disk has makes the caller wait for one read. See docs/studies.md#reads-in-place.
+    pub(crate) fn read_in_place<T>(
+        &self,
+        work: impl FnOnce(&Kb, &RoTxn) -> InternalResult<T>,
+    ) -> InternalResult<T> {
+        work(&self.kb, &*self.kb.env.read_txn()?)
+    }
+
     /// Writes to `kb`, as [`Writer::write`] does.
     pub(crate) async fn write<T, F>(&self, mut work: F) -> InternalResult<T>
     where

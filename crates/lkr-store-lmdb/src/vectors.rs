@@ -101,9 +101,8 @@ impl VectorStore for LmdbVectors {
     }
 
     async fn describe(&self, collection: &Collection) -> Result<Option<CollectionSpec>> {
-        let name = collection.clone();
-        self.read("describe", move |kb, txn| Ok(registry::resolve(kb, txn, &name)?.map(|entry| entry.spec)))
-            .await
+        let entry = self.shared.read_in_place(|kb, txn| registry::resolve(kb, txn, collection));
+        Ok(entry.map_err(|failure| failure.into_vectors("describe"))?.map(|entry| entry.spec))
     }
 
     async fn collections(&self) -> Result<Vec<CollectionSpec>> {
