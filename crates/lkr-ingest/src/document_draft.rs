@@ -152,12 +152,15 @@ impl DocumentDraft {
         self.body.parents(chunk)
     }
 
-    /// Makes points of a layer, in a blocking task.
-    pub(crate) async fn points(&self, layer: Layer, ordinals: Range<u32>) -> Result<Vec<DraftPoint>> {
-        if ordinals.is_empty() {
-            return Ok(Vec::new());
+    /// Makes points of some layers, in a blocking task.
+    pub(crate) async fn points<const N: usize>(
+        &self,
+        parts: [(Layer, Range<u32>); N],
+    ) -> Result<[Vec<DraftPoint>; N]> {
+        if parts.iter().all(|(_, ordinals)| ordinals.is_empty()) {
+            return Ok(std::array::from_fn(|_| Vec::new()));
         }
-        self.compute(move |body| body.points(layer, ordinals)).await
+        self.compute(move |body| parts.map(|(layer, ordinals)| body.points(layer, ordinals))).await
     }
 
     /// A section to be described.
