@@ -36,9 +36,9 @@ pub struct PointSource {
 impl PointSource {
     /// The complete point, with the document's [`tags_of`](crate::tags_of).
     #[must_use]
-    pub fn point(&self, tags: &Tags, sparse: SparseVector, dense: Option<Vec<f32>>) -> Point {
-        let Self { id, origin, ref payload, .. } = *self;
-        Point { id, origin, tags: tags.clone(), dense, sparse, payload: payload.clone() }
+    pub fn point(self, tags: &Tags, sparse: SparseVector, dense: Option<Vec<f32>>) -> Point {
+        let Self { layer: _, id, origin, payload } = self;
+        Point { id, origin, tags: tags.clone(), dense, sparse, payload }
     }
 }
 

@@ -61,6 +61,13 @@ impl Catalog {
 
     /// Removes those of the oldest `limit` tasks that ended before `time`, and returns their number.
     pub async fn forget_tasks(&self, time: OffsetDateTime, limit: usize) -> Result<usize> {
+        // Mostly there is none, and then the tasks need not be read: none ended before it was made.
+        let oldest = self.state.scan(key::TASKS, None, ScanOrder::Ascending, 1).await?;
+        let time_ms = time.unix_timestamp_nanos() / 1_000_000;
+        let is_younger = |task: TaskId| i128::from(task.unix_ms()) >= time_ms;
+        if oldest.first().is_none_or(|(key, _)| task_of(key).is_some_and(is_younger)) {
+            return Ok(0);
+        }
         let records = self.state.scan(key::TASKS, None, ScanOrder::Ascending, limit).await?;
         let mut forgotten = 0;
         for (_, record) in records {
@@ -101,6 +108,11 @@ impl Catalog {
     }
 }
 
+/// The task of a record's key.
+fn task_of(key: &str) -> Option<TaskId> {
+    key.strip_prefix(key::TASKS)?.parse().ok()
+}
+
 const RETRY: &str = "retry task";
 
 /// Refuses a task that did not fail, or was cancelled.
@@ -129,4 +141,26 @@ fn retry_writes(task: &Task, state: &DocumentState) -> Result<Vec<Write>> {
 
 fn refused(operation: &'static str, reason: &str) -> Error {
     Error::new(ErrorKind::Refused, operation, reason.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lkr_state::{MemoryState, StateStore};
+    use time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn tasks_that_are_too_young_to_be_forgotten_are_not_read() {
+        let state = Arc::new(MemoryState::default());
+        let catalog = Catalog::new(Arc::clone(&state) as Arc<dyn StateStore>);
+        let (now, hour) = (catalog.now(), Duration::hours(1));
+        assert_eq!(catalog.forget_tasks(now, 10).await.unwrap(), 0);
+        let unreadable = Write::put(key::task(TaskId::new()), Expect::Absent, "no task");
+        state.apply(vec![unreadable]).await.unwrap();
+        assert_eq!(catalog.forget_tasks(now - hour, 10).await.unwrap(), 0);
+        assert_eq!(catalog.forget_tasks(now + hour, 10).await.unwrap_err().kind(), ErrorKind::Corrupt);
+    }
 }

@@ -7,10 +7,9 @@ use lkr_catalog::{Task, TaskInput, keep_record, tags_of};
 use lkr_domain::{
     Counts, DocId, Document, Fingerprint, Layer, Layered, Parsed, hex, is_markup, stem_and_suffix,
 };
-use lkr_layers::{LayerOptions, layer};
+use lkr_layers::{LayerOptions, layer_with_terms};
 use lkr_models::{SparseEncoder, average_terms};
 use lkr_parsers::{Parser, Source, decode_blocks};
-use lkr_text::Language;
 use lkr_vectors::{Point, Tags};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
@@ -81,20 +80,19 @@ pub(crate) async fn draft_document(
     tokio::task::spawn_blocking(move || {
         let title_is_file_name = is_named_by_file(&task.input);
         let options = LayerOptions { title_is_file_name, ..LayerOptions::default() };
-        let layered = layer(&parsed, &task.input.title, &options);
+        let (layered, terms) = layer_with_terms(&parsed, &task.input.title, &options);
         let document = new_document(doc_id, &task, &parsed.text, &layered, fingerprint, now);
         if cancelled.is_cancelled() {
             return Err(Error::new(ErrorKind::Superseded, "layer", "the task was cancelled"));
         }
-        let language = Language::from_code(&layered.root.language);
         let name = unindexed_title(&layered.root).unwrap_or_default();
         let full_text = [name, &layered.root.indexed_title.text, &parsed.body()].join("\n");
-        let root = sparse.passage(&full_text, language, average_terms(Layer::L1));
+        let root = sparse.part(&full_text, &terms, average_terms(Layer::L1));
         let Parsed { text, warnings, .. } = parsed;
         let warnings = task.input.warnings.into_iter().chain(warnings).collect();
         let (tags, index) = (tags_of(&document), CharIndex::new(&text));
         let revision = document.revision;
-        let body = DraftBody { doc_id, revision, text, index, layered, root, language, sparse };
+        let body = DraftBody { doc_id, revision, text, index, layered, root, terms, sparse };
         Ok((DocumentDraft { document, tags, body: Arc::new(body), _permit: permit }, warnings))
     })
     .await?
@@ -154,12 +152,15 @@ impl DocumentDraft {
         self.body.parents(chunk)
     }
 
-    /// Makes points of a layer, in a blocking task.
-    pub(crate) async fn points(&self, layer: Layer, ordinals: Range<u32>) -> Result<Vec<DraftPoint>> {
-        if ordinals.is_empty() {
-            return Ok(Vec::new());
+    /// Makes points of some layers, in a blocking task.
+    pub(crate) async fn points<const N: usize>(
+        &self,
+        parts: [(Layer, Range<u32>); N],
+    ) -> Result<[Vec<DraftPoint>; N]> {
+        if parts.iter().all(|(_, ordinals)| ordinals.is_empty()) {
+            return Ok(std::array::from_fn(|_| Vec::new()));
         }
-        self.compute(move |body| body.points(layer, ordinals)).await
+        self.compute(move |body| parts.map(|(layer, ordinals)| body.points(layer, ordinals))).await
     }
 
     /// A section to be described.

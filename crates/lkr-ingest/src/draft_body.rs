@@ -6,7 +6,7 @@ use lkr_catalog::{PointSource, points_in};
 use lkr_domain::{DocId, Layer, Layered, Node, Root, SparseVector};
 use lkr_layers::indexed_text;
 use lkr_models::{SparseEncoder, average_terms};
-use lkr_text::{Language, estimate_tokens};
+use lkr_text::{DocumentTerms, estimate_tokens};
 use lkr_vectors::{Point, Tags};
 
 use crate::{
@@ -45,7 +45,8 @@ pub(crate) struct DraftBody {
     pub(crate) layered: Layered,
     /// The sparse vector of L1, which covers the whole text without its furniture.
     pub(crate) root: SparseVector,
-    pub(crate) language: Option<Language>,
+    /// The terms of its words.
+    pub(crate) terms: DocumentTerms,
     pub(crate) sparse: SparseEncoder,
 }
 
@@ -116,7 +117,7 @@ impl DraftBody {
             node.map(|node| indexed_text(&root.indexed_title, &node.path, self.slice(node)))
                 .unwrap_or_default()
         };
-        let encode = |text: &str| self.sparse.passage(text, self.language, average_terms(source.layer));
+        let encode = |text: &str| self.sparse.part(text, &self.terms, average_terms(source.layer));
         let (sparse, passage) = match source.layer {
             Layer::L1 => (self.root.clone(), String::new()),
             Layer::L2 => (encode(&node_text(l2.get(ordinal))), String::new()),

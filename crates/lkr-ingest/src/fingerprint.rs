@@ -23,7 +23,12 @@ fn normal(text: &str) -> String {
         if !normal.is_empty() {
             normal.push(' ');
         }
-        normal.extend(word.nfc());
+        // ASCII is its own normal form.
+        if word.is_ascii() {
+            normal.push_str(word);
+        } else {
+            normal.extend(word.nfc());
+        }
     }
     normal
 }

@@ -72,12 +72,18 @@ impl PointWriter {
         &self.collections
     }
 
-    /// Stores points. Their dense vectors, if any, must be of [`embedder`](Self::embedder).
+    /// Stores points of several layers, those of the last one after all others. Their dense vectors, if any, must be of
+    /// [`embedder`](Self::embedder).
     ///
     /// # Errors
     /// `Waiting` if the collections were dropped meanwhile.
-    pub(crate) async fn upsert(&self, ports: &Ports, layer: Layer, points: Vec<Point>) -> Result<()> {
-        match ports.vectors.upsert(self.collections.of(layer), points).await {
+    pub(crate) async fn upsert(
+        &self,
+        ports: &Ports,
+        points: impl IntoIterator<Item = (Layer, Vec<Point>)>,
+    ) -> Result<()> {
+        let collection = |(layer, points)| (self.collections.of(layer).clone(), points);
+        match ports.vectors.upsert_all(points.into_iter().map(collection).collect()).await {
             Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => Err(switching()),
             upserted => Ok(upserted?),
         }

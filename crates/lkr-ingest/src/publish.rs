@@ -52,7 +52,10 @@ impl Publication<'_> {
         catalog.publish(&present, &document, &task, self.has_dense, conditions).await?;
         state.duplicates.published(&document);
         state.gc.remove_originals(doc_id, &present.originals_before(document.revision)).await;
-        state.gc.wake();
+        // A new document leaves no garbage.
+        if present.document.is_some() || !present.failed_attempts.is_empty() {
+            state.gc.wake();
+        }
         Ok(())
     }
 }

@@ -47,7 +47,7 @@ impl PointStorage<'_> {
         let (mut embedded, mut category) = (0, FoundCategory::default());
         progress(0);
         for batch in batches(total, self.batch) {
-            let chunks = draft.points(Layer::Chunks, batch.clone()).await?;
+            let [chunks] = draft.points([(Layer::Chunks, batch.clone())]).await?;
             let (vectors, new) = self.batch_vectors(total, &chunks).await?;
             embedded += new;
             for (chunk, vector) in chunks.iter().zip(&vectors) {
@@ -83,12 +83,13 @@ impl PointStorage<'_> {
         let category = find_category(self.ports, &draft.document, vector).await;
         draft.set_category(category.name.clone());
         let chunks = finish(draft, chunks);
-        let rest = nodes.advance((draft.count(Layer::L2), draft.count(Layer::L3)));
-        let root = draft.points(Layer::L1, 0..1).await?;
+        let [l2, l3] = nodes.advance((draft.count(Layer::L2), draft.count(Layer::L3)));
+        let [l2, l3, root] = draft.points([l2, l3, (Layer::L1, 0..1)]).await?;
+        let [l2, l3] = [l2, l3].map(|points| node_points(draft, points, means));
         let root = root.into_iter().map(|point| draft.finish_root(point, l1_vector.clone())).collect();
-        self.store_batch(draft, chunks, rest, means).await?;
         // L1 is written last: if it exists, all points exist.
-        self.upsert(Layer::L1, root).await?;
+        let points = [(Layer::Chunks, chunks), (Layer::L2, l2), (Layer::L3, l3), (Layer::L1, root)];
+        self.writer.upsert(self.ports, points).await?;
         if batch.start > 0 && !draft.document.category.is_empty() {
             let filter = Filter::only(Condition::Revision(draft.document.doc_id, draft.document.revision));
             set_tags_everywhere(&*self.ports.vectors, &filter, &draft.tags).await?;
@@ -101,22 +102,13 @@ impl PointStorage<'_> {
         &self,
         draft: &DocumentDraft,
         chunks: Vec<Point>,
-        [l2, l3]: CompleteNodes,
+        complete: CompleteNodes,
         means: &mut NodeMeans,
     ) -> Result<()> {
-        let l2 = (l2.0, node_points(draft, l2, means).await?);
-        let l3 = (l3.0, node_points(draft, l3, means).await?);
-        let writes = [(Layer::Chunks, chunks), l2, l3];
-        let writes = writes.map(|(layer, points)| self.upsert(layer, points));
-        futures_util::future::try_join_all(writes).await?;
-        Ok(())
-    }
-
-    async fn upsert(&self, layer: Layer, points: Vec<Point>) -> Result<()> {
-        if points.is_empty() {
-            return Ok(());
-        }
-        self.writer.upsert(self.ports, layer, points).await
+        let [l2, l3] = draft.points(complete).await?.map(|points| node_points(draft, points, means));
+        // Nothing comes last yet.
+        let points = [(Layer::Chunks, chunks), (Layer::L2, l2), (Layer::L3, l3), (Layer::L1, Vec::new())];
+        self.writer.upsert(self.ports, points).await
     }
 
     /// The vectors of a batch of chunks, and the number of newly embedded texts. In order of preference: those that an
@@ -182,15 +174,10 @@ fn finish(draft: &DocumentDraft, points: Vec<(DraftPoint, Option<Vec<f32>>)>) ->
 }
 
 /// Nodes with the means of their chunks' vectors.
-async fn node_points(
-    draft: &DocumentDraft,
-    (layer, ordinals): (Layer, Range<u32>),
-    means: &mut NodeMeans,
-) -> Result<Vec<Point>> {
-    let points = draft.points(layer, ordinals).await?;
+fn node_points(draft: &DocumentDraft, nodes: Vec<DraftPoint>, means: &mut NodeMeans) -> Vec<Point> {
     let finish = |point: DraftPoint| {
         let dense = means.take(&point.source.id);
         draft.finish(point, dense)
     };
-    Ok(points.into_iter().map(finish).collect())
+    nodes.into_iter().map(finish).collect()
 }

@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use lkr_domain::{Chunk, Layered, Node, PageSpan, Parsed, Root};
-use lkr_text::{Language, detect};
+use lkr_text::{DocumentTerms, Language, detect};
 
 use crate::{
     chunk::{Budget, chunks},
@@ -44,11 +44,22 @@ impl Default for LayerOptions {
 /// text has none.
 #[must_use]
 pub fn layer(parsed: &Parsed, title: &str, options: &LayerOptions) -> Layered {
+    layer_with_terms(parsed, title, options).0
+}
+
+/// [`layer`], and the terms of the document's words, for whoever makes index terms of the layers.
+#[must_use]
+pub fn layer_with_terms(parsed: &Parsed, title: &str, options: &LayerOptions) -> (Layered, DocumentTerms) {
     let text = parsed.text.as_str();
     let language = detect(&parsed.body());
     let budget = budget(options, language);
     let outline = Outline::new(parsed, title, budget.most);
-    let terms = Terms::new(text, &outline.units, language);
+    let mut document_terms = DocumentTerms::new(language);
+    let terms = Terms::new(text, &outline.units, &mut document_terms);
+    // What the layers are indexed with beside their units.
+    std::iter::once(title)
+        .chain(outline.headings.iter().map(|heading| heading.title))
+        .for_each(|title| document_terms.learn(title, |_| {}));
     let writer = Writer {
         text,
         outline: &outline,
@@ -56,12 +67,12 @@ pub fn layer(parsed: &Parsed, title: &str, options: &LayerOptions) -> Layered {
         pages: pages(parsed),
         summaries: Summaries { text, outline: &outline, terms: &terms },
     };
-    let root = writer.root(title, options.title_is_file_name, language);
+    let root = writer.root(title, options.title_is_file_name, &document_terms);
     let mut layered = Layered { root, l2: Vec::new(), l3: Vec::new(), chunks: Vec::new() };
     for section in sections(&outline, &terms) {
         writer.section(&section, budget, &mut layered);
     }
-    layered
+    (layered, document_terms)
 }
 
 /// The budget of chunks in a language. Vocabularies contain fewer whole words of other languages than English, so the
@@ -86,13 +97,13 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn root(&self, title: &str, is_file_name: bool, language: Option<Language>) -> Root {
+    fn root(&self, title: &str, is_file_name: bool, terms: &DocumentTerms) -> Root {
         let title = document_title(title, self.text, self.outline);
         let own = self.outline.own_title().filter(|_| is_file_name);
         Root {
             summary: self.summaries.of(&(0..self.outline.units.len()), ROOT_SUMMARY),
-            keywords: keywords(self.text, &title, self.outline, language),
-            language: language.map_or("", Language::code).to_owned(),
+            keywords: keywords(self.text, &title, self.outline, terms),
+            language: terms.language().map_or("", Language::code).to_owned(),
             char_count: self.offsets.char_at(self.text.len()),
             indexed_title: own.unwrap_or_else(|| title.as_str().into()),
             title,

@@ -21,5 +21,5 @@ mod unit;
 
 pub use coverage::{WordCoverage, word_coverage};
 pub use indexed::{indexed_chunk, indexed_text};
-pub use layer::{LayerOptions, layer};
+pub use layer::{LayerOptions, layer, layer_with_terms};
 pub use passages::{SummarySentence, summarize_passages};

@@ -10,6 +10,12 @@ pub(crate) fn plain(text: &str) -> String {
     let mut open_links = 0_usize;
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
+        let letters = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        if let Some((letters, after)) = rest.split_at_checked(letters).filter(|_| letters > 0) {
+            words.push_str(letters);
+            rest = after;
+            continue;
+        }
         let skipped = mark_length(rest, c, &words, &mut open_links);
         let skip = match skipped {
             Some(length) => length,
@@ -59,8 +65,8 @@ fn push(words: &mut String, c: char, rest: &str) {
 /// The length of the markup at the start of `rest`, whose first character is `c`.
 fn mark_length(rest: &str, c: char, words: &str, open_links: &mut usize) -> Option<usize> {
     let inside = |close: &str| find_near(rest, close).map(|at| at + close.len());
-    let follows_word = words.chars().next_back().is_some_and(char::is_alphanumeric);
-    let before_word = rest.chars().nth(1).is_some_and(char::is_alphanumeric);
+    let follows_word = || words.chars().next_back().is_some_and(char::is_alphanumeric);
+    let before_word = || rest.chars().nth(1).is_some_and(char::is_alphanumeric);
     match c {
         '!' if rest.starts_with("![") => inside(")").filter(|_| find_near(rest, "](").is_some()),
         '[' if link_follows(rest) => {
@@ -76,7 +82,7 @@ fn mark_length(rest: &str, c: char, words: &str, open_links: &mut usize) -> Opti
             Some(rest.len() - rest.trim_start_matches(c).len())
         }
         '*' if !(words.ends_with(' ') && rest.chars().nth(1).is_none_or(char::is_whitespace)) => Some(1),
-        '_' if !(follows_word && before_word) => Some(1),
+        '_' if !(follows_word() && before_word()) => Some(1),
         '\\' if rest.chars().nth(1).is_some_and(|c| c.is_ascii_punctuation()) => Some(1),
         '<' if rest.starts_with("<!--") => inside("-->"),
         '<' if rest.chars().nth(1).is_some_and(|c| c.is_ascii_alphabetic() || c == '/') => inside(">"),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lkr_text::{Analyzer, Language};
+use lkr_text::DocumentTerms;
 
 use crate::unit::Unit;
 
@@ -15,15 +15,18 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    pub(crate) fn new(text: &str, units: &[Unit], language: Option<Language>) -> Self {
-        let analyzer = Analyzer::new(language);
-        let mut numbers: HashMap<String, u32> = HashMap::new();
+    /// The terms of these units, whose words `document` learns.
+    pub(crate) fn new(text: &str, units: &[Unit], document: &mut DocumentTerms) -> Self {
+        let mut numbers: HashMap<Box<str>, u32> = HashMap::new();
         let mut terms = Self { ids: Vec::new(), ends: Vec::with_capacity(units.len()) };
         for unit in units {
-            analyzer.for_each(text.get(unit.range.clone()).unwrap_or_default(), |term, _| {
-                let next = numbers.len() as u32;
-                let id = *numbers.entry(term).or_insert(next);
-                terms.ids.push(id);
+            document.learn(text.get(unit.range.clone()).unwrap_or_default(), |term| {
+                let number = numbers.get(term).copied().unwrap_or_else(|| {
+                    let next = numbers.len() as u32;
+                    numbers.insert(term.into(), next);
+                    next
+                });
+                terms.ids.push(number);
             });
             terms.ends.push(terms.ids.len());
         }

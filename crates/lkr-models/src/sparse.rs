@@ -1,7 +1,5 @@
-use std::collections::HashMap;
-
 use lkr_domain::{Layer, SparseVector};
-use lkr_text::{Analyzer, Language, query_terms};
+use lkr_text::{Analyzer, DocumentTerms, Language, query_terms};
 
 /// Turns texts into BM25 term weights. The score of a passage for a query is the dot product of their vectors, with
 /// each term weighted by its inverse document frequency, which the store supplies:
@@ -34,16 +32,27 @@ impl SparseEncoder {
     /// tf · (k1 + 1) / (tf + k1 · (1 − b + b · len / average)). An average below 1 counts as 1.
     #[must_use]
     pub fn passage(&self, text: &str, language: Option<Language>, average_terms: f32) -> SparseVector {
-        let mut frequencies: HashMap<u32, f32> = HashMap::new();
-        let mut length = 0.0_f32;
-        Analyzer::new(language).for_each(text, |term, _| {
-            *frequencies.entry(term_id(&term)).or_default() += 1.0;
-            length += 1.0;
-        });
+        let mut ids = Vec::new();
+        Analyzer::new(language).for_each(text, |term, _| ids.push(term_id(&term)));
+        self.weigh(ids, language, average_terms)
+    }
+
+    /// The same vector for a part of a document whose words `terms` remembers.
+    #[must_use]
+    pub fn part(&self, text: &str, terms: &DocumentTerms, average_terms: f32) -> SparseVector {
+        let mut ids = Vec::new();
+        terms.for_each(text, |term| ids.push(term_id(term)));
+        self.weigh(ids, terms.language(), average_terms)
+    }
+
+    /// The weights of terms, which are given as often as they occur.
+    fn weigh(&self, mut ids: Vec<u32>, language: Option<Language>, average_terms: f32) -> SparseVector {
         let average = (average_terms * term_density(language)).max(1.0);
-        let norm = self.k1 * (1.0 - self.b + self.b * length / average);
+        let norm = self.k1 * (1.0 - self.b + self.b * ids.len() as f32 / average);
         let weight = |tf: f32| tf * (self.k1 + 1.0) / (tf + norm);
-        SparseVector::from_pairs(frequencies.into_iter().map(|(id, tf)| (id, weight(tf))))
+        ids.sort_unstable();
+        let times = ids.chunk_by(|one, other| one == other);
+        SparseVector::from_pairs(times.filter_map(|same| Some((*same.first()?, weight(same.len() as f32)))))
     }
 
     /// The vector of a query: the weight of each term, summed over its occurrences.
@@ -107,6 +116,21 @@ mod tests {
         // Six characters make eleven terms, which corresponds to three English words.
         let chinese = encoder.passage("木星卫队轨道", Some(Language::CHINESE), 3.0);
         assert!(chinese.len() == 11 && chinese.values().iter().all(|weight| (0.95..1.05).contains(weight)));
+    }
+
+    #[test]
+    fn part_has_the_vector_of_the_same_passage() {
+        let encoder = SparseEncoder::default();
+        for (language, text) in
+            [("en", "The moons of Mars, its two moons"), ("zh", "木星卫队轨道 moons"), ("", "")]
+        {
+            let language = Language::from_code(language);
+            let mut terms = DocumentTerms::new(language);
+            let passage = encoder.passage(text, language, 80.0);
+            assert_eq!(encoder.part(text, &terms, 80.0), passage);
+            terms.learn(text, |_| {});
+            assert_eq!(encoder.part(text, &terms, 80.0), passage);
+        }
     }
 
     #[test]

@@ -60,6 +60,14 @@ impl LmdbQueue {
         StoreShared::read(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
     }
 
+    fn read_in_place<T>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&Kb, &RoTxn) -> InternalResult<T>,
+    ) -> Result<T> {
+        self.shared.read_in_place(work).map_err(|failure| failure.into_state(operation))
+    }
+
     /// Writes with the order of the flows.
     async fn write_fairly<T, F>(&self, operation: &'static str, mut work: F) -> Result<T>
     where
@@ -82,7 +90,12 @@ impl LmdbQueue {
 
     /// Claims a due task, or returns the time until one is due.
     async fn try_claim(&self, lane: Lane, lease: Duration) -> Result<std::result::Result<Claim, Duration>> {
-        let wait = self.read("claim", move |kb, txn| fair::until_due(kb, txn, lane)).await?;
+        // The spare lane may look at hundreds of tasks.
+        let until_due = move |kb: &Kb, txn: &RoTxn| fair::until_due(kb, txn, lane);
+        let wait = match lane {
+            Lane::Spare => self.read("claim", until_due).await?,
+            _ => self.read_in_place("claim", until_due)?,
+        };
         if !wait.is_zero() {
             return Ok(Err(wait));
         }
@@ -165,7 +178,7 @@ impl TaskQueue for LmdbQueue {
     }
 
     async fn len(&self) -> Result<u64> {
-        self.read("len", |kb, txn| Ok(kb.tables.tasks.len(txn)?)).await
+        self.read_in_place("len", |kb, txn| Ok(kb.tables.tasks.len(txn)?))
     }
 
     async fn flows(&self) -> Result<HashMap<String, u64>> {

@@ -134,6 +134,16 @@ impl StoreShared {
         Self::blocking(shared, on_snapshot).await
     }
 
+    /// Reads some rows of `kb` on the calling thread. They are found in memory within microseconds, less than it takes to wake
+    /// another thread; a page that only the disk has makes the caller wait for one read. See docs/studies.md#reads-in-place.
+    pub(crate) fn read_in_place<T>(
+        &self,
+        work: impl FnOnce(&Kb, &RoTxn) -> InternalResult<T>,
+    ) -> InternalResult<T> {
+        let snapshot = self.kb.snapshot()?;
+        work(&self.kb, &snapshot)
+    }
+
     /// Writes to `kb`, as [`Writer::write`] does.
     pub(crate) async fn write<T, F>(&self, mut work: F) -> InternalResult<T>
     where

@@ -21,9 +21,10 @@ use crate::{
 
 const LONGEST_KEY: usize = 400;
 const LARGEST_VALUE: usize = 1 << 20;
-/// So many records are read by the calling thread. They are found in memory within microseconds, less than it takes to wake
-/// another thread; a page that only the disk has makes the caller wait for one read. See docs/studies.md#reads-in-place.
+/// So many records are read by the calling thread. See docs/studies.md#reads-in-place.
 const MAX_IN_PLACE: usize = 8;
+/// The same for the records of a scan, which are neighbours: enough for what a document keeps of its failed tasks.
+const MAX_SCANNED_IN_PLACE: usize = 32;
 /// The expiry of records that never expire.
 const NEVER: u64 = u64::MAX;
 /// The counter for versions. It is shared by all keys, so that a key that is created again gets a new version.
@@ -59,8 +60,7 @@ fn get_many(kb: &Kb, txn: &RoTxn, keys: &[Key]) -> InternalResult<Vec<Option<Rec
 impl StateStore for LmdbState {
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
         if keys.len() <= MAX_IN_PLACE {
-            let kb = &self.shared.kb;
-            let read = kb.snapshot().and_then(|txn| get_many(kb, &txn, keys));
+            let read = self.shared.read_in_place(|kb, txn| get_many(kb, txn, keys));
             return read.map_err(|failure| failure.into_state("get_many"));
         }
         let keys = keys.to_vec();
@@ -82,8 +82,12 @@ impl StateStore for LmdbState {
         order: ScanOrder,
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
-        let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
         let scan = scan::Scan { order, limit, skip_damaged: self.shared.is_read_only() };
+        if limit <= MAX_SCANNED_IN_PLACE {
+            let found = self.shared.read_in_place(|kb, txn| scan.run(kb, txn, prefix, after));
+            return found.map_err(|failure| failure.into_state("scan"));
+        }
+        let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
         self.read("scan", move |kb, txn| scan.run(kb, txn, &prefix, after.as_deref())).await
     }
 

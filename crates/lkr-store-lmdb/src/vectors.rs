@@ -84,6 +84,33 @@ impl LmdbVectors {
         StoreShared::read(&self.shared, work).await.map_err(|failure| failure.into_vectors(operation))
     }
 
+    /// Stores points in one transaction.
+    async fn upsert_each(
+        &self,
+        operation: &'static str,
+        points: Vec<(Collection, Vec<Point>)>,
+    ) -> Result<()> {
+        // Encoding takes CPU time, so it runs neither on the async runtime nor on the writer thread.
+        let encode = move |_: &StoreShared| {
+            let encode = |(name, points)| Ok((name, write::encode_points(points)?));
+            points.into_iter().map(encode).collect::<InternalResult<Vec<_>>>()
+        };
+        let prepared = StoreShared::blocking(&self.shared, encode).await;
+        let prepared = prepared.map_err(|failure: Failure| failure.into_vectors(operation))?;
+        self.write(operation, move |kb, txn| {
+            // All is checked before anything is written.
+            let checked = |(name, points): &(Collection, Vec<write::EncodedPoint>)| {
+                let entry = registry::require(kb, txn, name)?;
+                write::check_points(&entry, points)?;
+                Ok(entry)
+            };
+            let entries = prepared.iter().map(checked).collect::<InternalResult<Vec<_>>>()?;
+            let mut parts = entries.iter().zip(&prepared);
+            parts.try_for_each(|(entry, (_, points))| write::upsert(kb, txn, entry, points))
+        })
+        .await
+    }
+
     async fn write<T, F>(&self, operation: &'static str, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -101,10 +128,8 @@ impl VectorStore for LmdbVectors {
     }
 
     async fn describe(&self, collection: &Collection) -> Result<Option<CollectionSpec>> {
-        // Two rows, which every search reads: in place, like few records of the state.
-        let kb = &self.shared.kb;
-        let found = kb.snapshot().and_then(|txn| registry::resolve(kb, &txn, collection));
-        found.map(|found| found.map(|entry| entry.spec)).map_err(|failure| failure.into_vectors("describe"))
+        let entry = self.shared.read_in_place(|kb, txn| registry::resolve(kb, txn, collection));
+        Ok(entry.map_err(|failure| failure.into_vectors("describe"))?.map(|entry| entry.spec))
     }
 
     async fn collections(&self) -> Result<Vec<CollectionSpec>> {
@@ -127,15 +152,12 @@ impl VectorStore for LmdbVectors {
     }
 
     async fn upsert(&self, collection: &Collection, points: Vec<Point>) -> Result<()> {
-        // Encoding takes CPU time, so it runs neither on the async runtime nor on the writer thread.
-        let prepared = StoreShared::blocking(&self.shared, move |_| write::encode_points(points)).await;
-        let prepared = prepared.map_err(|failure: Failure| failure.into_vectors("upsert"))?;
-        let name = collection.clone();
-        self.write("upsert", move |kb, txn| {
-            let entry = registry::require(kb, txn, &name)?;
-            write::upsert(kb, txn, &entry, &prepared)
-        })
-        .await
+        self.upsert_each("upsert", vec![(collection.clone(), points)]).await
+    }
+
+    async fn upsert_all(&self, mut points: Vec<(Collection, Vec<Point>)>) -> Result<()> {
+        points.retain(|(_, points)| !points.is_empty());
+        self.upsert_each("upsert_all", points).await
     }
 
     async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64> {

@@ -1,6 +1,8 @@
 //! The only thread that writes to `kb`. It runs all waiting jobs in one transaction and commits once (group commit).
 
 use std::{
+    collections::VecDeque,
+    iter::repeat_n,
     panic::{AssertUnwindSafe, catch_unwind},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -20,6 +22,13 @@ const QUEUE_CAPACITY: usize = 1_024;
 const MAX_GROUP: usize = 256;
 /// A group that has run for this long takes no more jobs, which bounds the latency of its first job.
 const MAX_GROUP_TIME: Duration = Duration::from_millis(100);
+
+/// While so many jobs arrive within this time, as several documents that are ingested at once have, a group waits for more jobs
+/// before it begins: each commit costs as much CPU time as dozens of rows. The jobs of one document are fewer. See
+/// docs/studies.md#group-commit.
+const FREQUENT_JOBS: usize = 16;
+const FREQUENT_WITHIN: Duration = Duration::from_millis(200);
+const GATHERING_PAUSE: Duration = Duration::from_millis(5);
 
 /// Sends work to the thread, which ends when the last sender is dropped and all work is done.
 #[derive(Debug, Clone)]
@@ -150,6 +159,7 @@ impl<T: Send, F: FnMut(&mut RwTxn) -> InternalResult<T> + Send> Job for WriteJob
 }
 
 fn run_writer(env: &Environment, mut waiting: mpsc::Receiver<Work>, committed: impl Fn()) {
+    let mut arrivals = Arrivals::default();
     while let Some(first) = waiting.blocking_recv() {
         let first = match first {
             Work::Write(job) => job,
@@ -158,8 +168,13 @@ fn run_writer(env: &Environment, mut waiting: mpsc::Receiver<Work>, committed: i
                 continue;
             }
         };
+        if arrivals.are_frequent(Instant::now()) {
+            thread::sleep(GATHERING_PAUSE);
+        }
         let (mut group, mut between) = (vec![first], None);
-        if commit_group(env, &mut group, &mut between, &mut waiting).is_ok() {
+        let committed_together = commit_group(env, &mut group, &mut between, &mut waiting).is_ok();
+        arrivals.note(group.len(), Instant::now());
+        if committed_together {
             group.into_iter().for_each(|job| job.reply(Ok(()), env));
         } else {
             group.into_iter().for_each(|job| commit_alone(env, job));
@@ -168,6 +183,23 @@ fn run_writer(env: &Environment, mut waiting: mpsc::Receiver<Work>, committed: i
         if let Some(task) = between {
             task();
         }
+    }
+}
+
+/// When the last jobs arrived.
+#[derive(Debug, Default)]
+struct Arrivals(VecDeque<Instant>);
+
+impl Arrivals {
+    /// Notes the jobs of a group.
+    fn note(&mut self, jobs: usize, now: Instant) {
+        self.0.extend(repeat_n(now, jobs.min(FREQUENT_JOBS)));
+        self.0.drain(..self.0.len().saturating_sub(FREQUENT_JOBS));
+    }
+
+    fn are_frequent(&self, now: Instant) -> bool {
+        let first = self.0.front().filter(|_| self.0.len() == FREQUENT_JOBS);
+        first.is_some_and(|first| now.duration_since(*first) <= FREQUENT_WITHIN)
     }
 }
 
@@ -211,6 +243,11 @@ fn commit_alone(env: &Environment, mut job: Box<dyn Job>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
     use heed::{Database, types::Bytes};
 
     use super::*;
@@ -278,5 +315,45 @@ mod tests {
         }
         put(&writer, table, 2, || Ok(())).await.unwrap();
         assert_eq!(table.len(&env.read_txn().unwrap()).unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn frequent_jobs_gather_before_they_are_committed() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = open_env(dir.path(), 1 << 30, 1).unwrap();
+        let [table] = create_tables(&env, ["table"]).unwrap();
+        let commits = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&commits);
+        let (writer, _) = Writer::start(env, move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+        })
+        .unwrap();
+        let mut gathered = 0;
+        for round in 0..40 {
+            let before = commits.load(Ordering::SeqCst);
+            let late = async {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                put(&writer, table, 2, || Ok(())).await
+            };
+            let (first, late) = tokio::join!(put(&writer, table, 1, || Ok(())), late);
+            first.and(late).unwrap();
+            // The callback runs after the replies.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            gathered += usize::from(round >= 10 && commits.load(Ordering::SeqCst) == before + 1);
+        }
+        assert!(gathered > 10, "{gathered} of 30 pairs were committed together");
+    }
+
+    #[test]
+    fn jobs_are_frequent_if_many_came_lately() {
+        let (mut arrivals, now) = (Arrivals::default(), Instant::now());
+        arrivals.note(FREQUENT_JOBS - 1, now);
+        assert!(!arrivals.are_frequent(now));
+        arrivals.note(1, now + FREQUENT_WITHIN);
+        assert!(arrivals.are_frequent(now + FREQUENT_WITHIN));
+        assert!(!arrivals.are_frequent(now + FREQUENT_WITHIN + Duration::from_millis(1)));
+        arrivals.note(10 * FREQUENT_JOBS, now + 2 * FREQUENT_WITHIN);
+        assert_eq!(arrivals.0.len(), FREQUENT_JOBS);
+        assert!(arrivals.are_frequent(now + 3 * FREQUENT_WITHIN));
     }
 }

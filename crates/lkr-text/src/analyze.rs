@@ -7,7 +7,7 @@ use crate::{
     fold::{lower, strip_accents},
     stem,
     stop::{self, LanguageMask},
-    word::{SegmentKind, clusters, segments, slice},
+    word::{Segment, SegmentKind, clusters, segments, slice},
 };
 
 /// The longest term in bytes. Longer terms are truncated in documents and in queries alike.
@@ -50,15 +50,29 @@ impl Analyzer {
     /// Calls `visit` with each term and its byte range, in the order of [`analyze`](Self::analyze).
     pub fn for_each(&self, text: &str, mut visit: impl FnMut(String, Range<usize>)) {
         for_each_form(text, Side::Document, |form, range| {
-            let term = match form {
-                TermForm::Word(word) if stop::stop_word_languages(&word) & self.stops != 0 => return,
-                TermForm::Word(word) => truncate(stem::term(&word, self.language)),
-                TermForm::Verbatim(term) => term,
-            };
-            if !term.is_empty() {
+            if let Some(term) = self.term(form) {
                 visit(term, range);
             }
         });
+    }
+
+    /// Calls `visit` with each term of a segment of `text`.
+    pub(crate) fn for_each_in(&self, text: &str, segment: &Segment, mut visit: impl FnMut(String)) {
+        for_each_form_in(text, segment, Side::Document, &mut |form, _| {
+            if let Some(term) = self.term(form) {
+                visit(term);
+            }
+        });
+    }
+
+    /// The term of a form; `None` for a stop word.
+    fn term(&self, form: TermForm) -> Option<String> {
+        let term = match form {
+            TermForm::Word(word) if stop::stop_word_languages(&word) & self.stops != 0 => return None,
+            TermForm::Word(word) => truncate(stem::term(&word, self.language)),
+            TermForm::Verbatim(term) => term,
+        };
+        (!term.is_empty()).then_some(term)
     }
 }
 
@@ -82,24 +96,27 @@ pub(crate) enum Side {
 /// Calls `visit` with each form of `text` and its byte range.
 pub(crate) fn for_each_form(text: &str, side: Side, mut visit: impl FnMut(TermForm, Range<usize>)) {
     for segment in segments(text) {
-        match segment.kind {
-            SegmentKind::Word => for_each_piece(text, &segment.range, &mut |piece| match piece {
-                Piece::Whole(whole, range) => {
-                    emit(TermForm::Verbatim(truncate(bare(&whole))), range, &mut visit);
-                }
-                Piece::Part(range) => {
-                    emit(
-                        TermForm::Word(truncate(lower(slice(text, &range)).into_owned())),
-                        range,
-                        &mut visit,
-                    );
-                }
-            }),
-            SegmentKind::Unspaced => bigrams(text, &segment.range, side, &mut visit),
-            SegmentKind::Pictograph => {
-                emit(TermForm::Verbatim(bare(slice(text, &segment.range))), segment.range, &mut visit);
+        for_each_form_in(text, &segment, side, &mut visit);
+    }
+}
+
+/// Calls `visit` with each form of a segment of `text` and its byte range.
+fn for_each_form_in(
+    text: &str,
+    segment: &Segment,
+    side: Side,
+    visit: &mut impl FnMut(TermForm, Range<usize>),
+) {
+    let range = segment.range.clone();
+    match segment.kind {
+        SegmentKind::Word => for_each_piece(text, &range, &mut |piece| match piece {
+            Piece::Whole(whole, range) => emit(TermForm::Verbatim(truncate(bare(&whole))), range, visit),
+            Piece::Part(range) => {
+                emit(TermForm::Word(truncate(lower(slice(text, &range)).into_owned())), range, visit);
             }
-        }
+        }),
+        SegmentKind::Unspaced => bigrams(text, &range, side, visit),
+        SegmentKind::Pictograph => emit(TermForm::Verbatim(bare(slice(text, &range))), range, visit),
     }
 }
 

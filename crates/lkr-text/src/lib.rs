@@ -4,6 +4,7 @@ mod analyze;
 mod chars;
 mod compound;
 mod detect;
+mod document_terms;
 mod estimate;
 mod fold;
 mod grounding;
@@ -20,6 +21,7 @@ mod word;
 
 pub use analyze::{Analyzer, Token};
 pub use detect::detect;
+pub use document_terms::DocumentTerms;
 pub use estimate::{estimate_tokens, first_tokens, token_costs};
 pub use grounding::{is_supported, support, without_foreign_links};
 pub use highlight::highlights;

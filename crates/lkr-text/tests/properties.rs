@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use lkr_text::{
-    Analyzer, Language, Literals, detect, estimate_tokens, highlights, query_terms, sentences, token_costs,
-    words,
+    Analyzer, DocumentTerms, Language, Literals, detect, estimate_tokens, highlights, query_terms, sentences,
+    token_costs, words,
 };
 use proptest::prelude::*;
 
@@ -59,6 +59,23 @@ proptest! {
             for token in Analyzer::new(language).analyze(&text) {
                 prop_assert!(!token.term.is_empty() && token.term.len() <= 96 && !token.term.contains(char::is_whitespace));
                 prop_assert!(text.get(token.range.clone()).is_some_and(|word| !word.is_empty()), "{:?}", token);
+            }
+        }
+    }
+
+    #[test]
+    fn document_terms_equal_those_of_the_analyzer(texts in prop::collection::vec(text(), 1..4), code in prop_oneof!["en|de|fr|ru|tr|el|ar|zh|ja|pl"]) {
+        for language in [None, Language::from_code(&code)] {
+            let mut terms = DocumentTerms::new(language);
+            let expected = |text: &str| Analyzer::new(language).analyze(text).into_iter().map(|token| token.term).collect::<Vec<_>>();
+            for text in texts.iter().chain(&texts) {
+                let (mut before, mut learned, mut after) = (Vec::new(), Vec::new(), Vec::new());
+                terms.for_each(text, |term| before.push(term.to_owned()));
+                terms.learn(text, |term| learned.push(term.to_owned()));
+                terms.for_each(text, |term| after.push(term.to_owned()));
+                prop_assert_eq!(&before, &expected(text));
+                prop_assert_eq!(&learned, &before);
+                prop_assert_eq!(&after, &before);
             }
         }
     }

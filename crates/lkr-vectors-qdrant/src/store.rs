@@ -143,6 +143,19 @@ impl VectorStore for QdrantVectors {
         .await
     }
 
+    async fn upsert_all(&self, mut points: Vec<(Collection, Vec<Point>)>) -> Result<()> {
+        let last = points.pop();
+        let stored = points
+            .into_iter()
+            .filter(|(_, points)| !points.is_empty())
+            .map(|(collection, points)| async move { self.upsert(&collection, points).await });
+        futures_util::future::try_join_all(stored).await?;
+        match last.filter(|(_, points)| !points.is_empty()) {
+            Some((collection, points)) => self.upsert(&collection, points).await,
+            None => Ok(()),
+        }
+    }
+
     async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
         let (name, filter) = (collection.clone(), filter.clone());
         let writes = self.shared.stop_writes().await;

@@ -76,6 +76,7 @@ macro_rules! vector_store_suite {
             upsert_of_an_existing_id_removes_the_old_point_from_every_index
             upsert_of_equal_ids_in_one_batch_stores_the_last
             upsert_with_one_invalid_point_stores_nothing
+            upsert_of_several_collections_stores_the_last_after_the_others
             empty_batches_change_nothing
             delete_removes_matching_points_from_every_index
             deleted_id_can_be_stored_again

@@ -64,6 +64,13 @@ impl VectorStore for FailingVectors {
         self.inner.upsert(collection, points).await
     }
 
+    async fn upsert_all(&self, points: Vec<(Collection, Vec<Point>)>) -> Result<()> {
+        for (collection, points) in points.into_iter().filter(|(_, points)| !points.is_empty()) {
+            self.upsert(&collection, points).await?;
+        }
+        Ok(())
+    }
+
     async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
         self.inject_fault("delete")?;
         self.inner.delete(collection, filter).await

@@ -145,6 +145,13 @@ impl VectorStore for MemoryVectors {
         Ok(())
     }
 
+    async fn upsert_all(&self, points: Vec<(Collection, Vec<Point>)>) -> Result<()> {
+        for (collection, points) in points.into_iter().filter(|(_, points)| !points.is_empty()) {
+            self.upsert(&collection, points).await?;
+        }
+        Ok(())
+    }
+
     async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
         Ok(self.write().collection_mut("delete", collection)?.delete(filter))
     }

@@ -48,6 +48,14 @@ pub trait VectorStore: Debug + Send + Sync + 'static {
     /// dense vectors, or if a number is not finite.
     async fn upsert(&self, collection: &Collection, points: Vec<Point>) -> Result<()>;
 
+    /// Stores points of several collections as [`upsert`](Self::upsert) does, those of the last collection after all others.
+    /// Collections without points are left out. A store that can store all of them at once should do so instead of one after
+    /// another.
+    ///
+    /// # Errors
+    /// Those of [`upsert`](Self::upsert); then points of some of the collections may be stored, but not of the last.
+    async fn upsert_all(&self, points: Vec<(Collection, Vec<Point>)>) -> Result<()>;
+
     /// Removes the points that match, and returns their number.
     async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64>;
 

@@ -51,6 +51,12 @@ impl VectorStore for TracedVectors {
         self.inner.upsert(collection, points).instrument(span).await
     }
 
+    async fn upsert_all(&self, points: Vec<(Collection, Vec<Point>)>) -> Result<()> {
+        let count: usize = points.iter().map(|(_, points)| points.len()).sum();
+        let span = debug_span!("vectors.upsert_all", points = count);
+        self.inner.upsert_all(points).instrument(span).await
+    }
+
     async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
         self.inner.delete(collection, filter).instrument(debug_span!("vectors.delete")).await
     }

@@ -1,6 +1,6 @@
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use lkr_catalog::{
@@ -47,8 +47,10 @@ pub(crate) struct KnowledgeBaseShared {
     pub(crate) backup_source: Option<crate::backup::BackupSource>,
 }
 
-/// How often a task is read while its end is awaited.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// The pause between two looks at a task whose end is awaited, within these bounds: an eighth of the time that it has taken, so
+/// that an end is noticed soon relative to it, and long tasks are not read hundreds of times.
+const MIN_POLL_PAUSE: Duration = Duration::from_millis(10);
+const MAX_POLL_PAUSE: Duration = Duration::from_secs(1);
 
 impl KnowledgeBase {
     /// Builds a knowledge base on given stores and models.
@@ -59,9 +61,12 @@ impl KnowledgeBase {
 
     /// Waits until the document of a task is searchable.
     pub(crate) async fn wait_for_document(&self, task: Task) -> Result<Document> {
+        let begun = Instant::now();
         let doc_id = loop {
             match self.task(task.task_id).await? {
-                Some(task) if !task.status.has_ended() => tokio::time::sleep(POLL_INTERVAL).await,
+                Some(task) if !task.status.has_ended() => {
+                    tokio::time::sleep(poll_pause(begun.elapsed())).await;
+                }
                 Some(Task { status: TaskStatus::Failed, error, .. }) => {
                     return Err(task_error(error));
                 }
@@ -201,6 +206,11 @@ impl KnowledgeBase {
     }
 }
 
+/// The pause before a task is looked at again that has been awaited for `elapsed`.
+fn poll_pause(elapsed: Duration) -> Duration {
+    (elapsed / 8).clamp(MIN_POLL_PAUSE, MAX_POLL_PAUSE)
+}
+
 /// Maps the failure of a task to the error of [`KnowledgeBase::add`].
 fn task_error(failure: Option<TaskFailure>) -> Error {
     let (kind, reason) = match failure {
@@ -210,4 +220,28 @@ fn task_error(failure: Option<TaskFailure>) -> Error {
         None => (ErrorKind::Internal, "the task failed".to_owned()),
     };
     Error::new(kind, "add document", reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polls_of_a_task_become_rarer_the_longer_it_takes() {
+        let looks = |seconds: f64| {
+            let (mut at, mut looks) = (Duration::ZERO, 0);
+            while at < Duration::from_secs_f64(seconds) {
+                at += poll_pause(at);
+                looks += 1;
+            }
+            (looks, at.as_secs_f64() - seconds)
+        };
+        for (seconds, most_looks) in [(0.05, 5), (1.0, 30), (60.0, 110)] {
+            let (looks, late) = looks(seconds);
+            assert!(
+                looks <= most_looks && late <= (seconds / 8.0).clamp(0.01, 1.0),
+                "{looks} looks, {late} s late"
+            );
+        }
+    }
 }

@@ -196,10 +196,11 @@ impl TestBase {
         let language = Language::from_code(&document.language);
         let mut by_layer: HashMap<Layer, Vec<Point>> = HashMap::new();
         for (source, text) in sources.into_iter().zip(whole.chain(nodes).chain(chunks)) {
-            let sparse = SparseEncoder::default().passage(&text, language, average_terms(source.layer));
+            let layer = source.layer;
+            let sparse = SparseEncoder::default().passage(&text, language, average_terms(layer));
             let dense = self.embedder.is_some().then(|| embed(&text));
             let point = source.point(&tags_of(document), sparse, dense);
-            by_layer.entry(source.layer).or_default().push(point);
+            by_layer.entry(layer).or_default().push(point);
         }
         assert_eq!(by_layer[&Layer::L1][0].id, l1_id(document.doc_id, document.revision));
         by_layer

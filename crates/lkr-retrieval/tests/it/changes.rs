@@ -169,6 +169,10 @@ impl VectorStore for InterruptedStore {
         self.inner.upsert(collection, points).await
     }
 
+    async fn upsert_all(&self, points: Vec<(Collection, Vec<Point>)>) -> Result<()> {
+        self.inner.upsert_all(points).await
+    }
+
     async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
         self.inner.delete(collection, filter).await
     }

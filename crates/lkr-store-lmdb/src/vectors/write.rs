@@ -95,7 +95,7 @@ pub(crate) fn upsert(
     entry: &CollectionEntry,
     points: &[EncodedPoint],
 ) -> InternalResult<()> {
-    points.iter().filter_map(|point| point.dims).try_for_each(|dims| check_dims(entry, dims))?;
+    check_points(entry, points)?;
     let mut changes = PointChanges::new(kb, txn, entry)?;
     for point in points {
         let old = filter::internal(kb, txn, entry.number, point.id)?;
@@ -108,6 +108,11 @@ pub(crate) fn upsert(
         changes.insert(txn, point)?;
     }
     changes.apply(txn)
+}
+
+/// Checks that points fit the collection.
+pub(crate) fn check_points(entry: &CollectionEntry, points: &[EncodedPoint]) -> InternalResult<()> {
+    points.iter().filter_map(|point| point.dims).try_for_each(|dims| check_dims(entry, dims))
 }
 
 /// Checks that vectors of `dims` dimensions fit the collection.

@@ -154,6 +154,27 @@ pub async fn upsert_with_one_invalid_point_stores_nothing(store: Store) {
     assert_eq!(count(&store, &bare.collection).await, 0);
 }
 
+/// All points are stored. If those of an earlier collection are refused, none of the last collection are.
+pub async fn upsert_of_several_collections_stores_the_last_after_the_others(store: Store) {
+    let (first, second, last) =
+        (create_collection(&store).await, create_collection(&store).await, create_collection(&store).await);
+    let counts =
+        async || [count(&store, &first).await, count(&store, &second).await, count(&store, &last).await];
+    let vector = |n, vector: &[f32]| with_dense(n, vector);
+    let batch = |points: Vec<Point>| {
+        vec![(first.clone(), points), (second.clone(), vec![]), (last.clone(), vec![point(3)])]
+    };
+    store.upsert_all(vec![]).await.unwrap();
+    assert_kind(store.upsert_all(batch(vec![vector(1, &[1.0, 0.0])])).await, ErrorKind::Invalid);
+    assert_eq!(counts().await, [0, 0, 0]);
+    let unknown = vec![(unique_name(), vec![point(1)]), (last.clone(), vec![point(3)])];
+    assert_kind(store.upsert_all(unknown).await, ErrorKind::NotFound);
+    assert_eq!(counts().await, [0, 0, 0]);
+    store.upsert_all(batch(vec![vector(1, &[1.0, 0.0, 0.0, 0.0]), point(2)])).await.unwrap();
+    assert_eq!(counts().await, [2, 0, 1]);
+    assert_eq!(point_numbers(&search_dense(&store, &first, &[1.0, 0.0, 0.0, 0.0]).await), [1]);
+}
+
 /// Empty batches succeed, and operations on an empty collection return nothing.
 pub async fn empty_batches_change_nothing(store: Store) {
     let name = create_collection(&store).await;
