@@ -202,10 +202,10 @@ mod tests {
 
     /// The instruction sets of this processor that products are compiled for, the best one first.
     fn archs() -> Vec<Arch> {
-        let mut archs = vec![Arch::new(), Arch::Scalar];
+        let archs = [Arch::new(), Arch::Scalar].into_iter();
         #[cfg(target_arch = "x86_64")]
-        archs.extend(pulp::x86::V3::try_new().map(Arch::V3));
-        archs
+        let archs = archs.chain(pulp::x86::V3::try_new().map(Arch::V3));
+        archs.collect()
     }
 
     fn product_of(arch: Arch, rows: &[Vec<f32>], panels: &Panels, gap: usize) -> Vec<Vec<f32>> {
