@@ -208,7 +208,7 @@ async fn each_difference_is_named() {
     let (chunks, changed) = (name("chunks.0123456789ab"), point(3));
     let mut dense = changed.dense.clone().unwrap();
     // More than a store rounds.
-    dense[0] += 1e-4;
+    dense[0] += 1e-3;
     let changed = lkr_vectors::Point { dense: Some(dense), ..changed };
     vectors.upsert(&chunks, vec![changed.clone()]).await.unwrap();
     named(&format!("the dense vector of point {} of chunks.0123456789ab differs", changed.id)).await;

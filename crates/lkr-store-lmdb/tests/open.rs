@@ -6,11 +6,12 @@ mod common;
 
 use std::{fs, path::Path, time::Duration};
 
-use common::{name, open, point, spec, write_rows};
+use common::{DIMS, name, open, point, search, spec, vector, write_rows};
+use half::f16;
 use lkr_domain::TaskId;
 use lkr_state::{Expect, StateStore, StateStoreExt, TaskQueue, Write};
-use lkr_store_lmdb::{ErrorKind, LmdbOptions, LmdbStore};
-use lkr_vectors::{Filter, Include, VectorStore};
+use lkr_store_lmdb::{ErrorKind, LmdbOptions, LmdbStore, StoreCheck};
+use lkr_vectors::{Filter, Include, Point, QueryVector, VectorStore};
 use rand::{SeedableRng, rngs::StdRng};
 
 const LEASE: Duration = Duration::from_secs(3_600);
@@ -73,12 +74,10 @@ async fn store_with_another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()));
     for (format, said) in [
-        (1_u32, "has format 1, which an earlier version wrote; this version reads format 3"),
-        (4, "has format 4, which a newer version wrote; this version reads format 3"),
+        (1_u32, "has format 1, which an earlier version wrote; this version reads format 4"),
+        (5, "has format 5, which a newer version wrote; this version reads format 4"),
     ] {
-        let bytes = format.to_le_bytes();
-        let sealed = [&crc32c::crc32c(&bytes).to_le_bytes()[..], &bytes].concat();
-        put(folder.path(), "meta", b"format", &sealed);
+        set_format(folder.path(), format);
         let (kind, line) = refusal(folder.path());
         assert_eq!(kind, ErrorKind::OtherFormat);
         assert!(line.ends_with(said), "{line}");
@@ -126,6 +125,94 @@ async fn truncated_store_returns_an_error_and_does_not_crash() {
         }
     }
     assert!(errors > 0);
+}
+
+/// The start of this version changes one record, so that earlier versions refuse the store. Rows of format 3, which have four
+/// bytes for each value of a vector, are read, checked and recognised as what they are.
+#[tokio::test]
+async fn store_of_format_3_is_opened_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (points, mut rng) = (name("points"), StdRng::seed_from_u64(1));
+    let expected: Vec<_> = (0..50).map(|n| point(n, &mut rng)).collect();
+    let store = open(folder.path());
+    store.vectors().ensure(&spec(&points)).await.unwrap();
+    store.vectors().upsert(&points, expected.clone()).await.unwrap();
+    drop(store);
+    undo_half_precision(folder.path());
+    set_format(folder.path(), 3);
+
+    let check = StoreCheck::new(folder.path(), common::exact()).unwrap();
+    assert!(check.findings().is_empty(), "{:?}", check.findings());
+    let store = check.into_store().unwrap();
+    let all = async |store: LmdbStore| {
+        store.vectors().scroll(&points, &Filter::all(), None, 100, Include::All).await.unwrap().points
+    };
+    assert_eq!(all(store).await, expected);
+    assert_eq!(stored_format(folder.path()), 3, "the check changed nothing");
+
+    drop(LmdbStore::open(folder.path(), common::exact()).unwrap());
+    assert_eq!(stored_format(folder.path()), 4);
+    let lengths = vector_lengths(folder.path());
+    assert_eq!(lengths, [8 + 4 * DIMS; 50], "no row was written");
+    let store = LmdbStore::open(folder.path(), common::exact()).unwrap();
+    for point in &expected {
+        let query = QueryVector::Dense(point.dense.clone().unwrap());
+        let best = search(&store.vectors(), &points, query, &Filter::all(), 1).await;
+        assert_eq!((best[0].id, best[0].score > 0.999_999), (point.id, true));
+    }
+    store.vectors().upsert(&points, expected.clone()).await.unwrap();
+    let changed = vector(&mut rng);
+    let changed = [Point { dense: Some(changed), ..expected[0].clone() }, expected[1].clone()];
+    store.vectors().upsert(&points, changed.to_vec()).await.unwrap();
+    let found = store.vectors().get(&points, &[expected[0].id], Include::All).await.unwrap();
+    assert_eq!(found[0].as_ref(), Some(&changed[0]));
+    drop(store);
+    let mut lengths = vector_lengths(folder.path());
+    assert_eq!(lengths.pop(), Some(8 + 2 * DIMS), "the one that changed");
+    assert_eq!(lengths, [8 + 4 * DIMS; 49]);
+    assert!(StoreCheck::new(folder.path(), common::exact()).unwrap().findings().is_empty());
+}
+
+/// Gives all vectors the form of format 3.
+fn undo_half_precision(folder: &Path) {
+    write_rows(folder, "dense", |table, txn| {
+        let rows = table.iter(txn).unwrap().map(|row| row.unwrap());
+        let rows: Vec<_> = rows.map(|(key, row)| (key.to_vec(), row.to_vec())).collect();
+        for (key, row) in rows {
+            let values = row[8..].as_chunks::<2>().0.iter().map(|value| f16::from_le_bytes(*value).to_f32());
+            let values = values.flat_map(f32::to_le_bytes);
+            table
+                .put(txn, &key, &sealed(&row[4..8].iter().copied().chain(values).collect::<Vec<_>>()))
+                .unwrap();
+        }
+    });
+}
+
+/// The lengths of the rows of vectors, ordered by the internal ids of their points.
+fn vector_lengths(folder: &Path) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    write_rows(folder, "dense", |table, txn| {
+        lengths.extend(table.iter(txn).unwrap().map(|row| row.unwrap().1.len()));
+    });
+    lengths
+}
+
+fn set_format(folder: &Path, format: u32) {
+    put(folder, "meta", b"format", &sealed(&format.to_le_bytes()));
+}
+
+fn stored_format(folder: &Path) -> u32 {
+    let mut format = None;
+    write_rows(folder, "meta", |table, txn| {
+        format =
+            table.get(txn, b"format").unwrap().map(|row| u32::from_le_bytes(row[4..].try_into().unwrap()));
+    });
+    format.unwrap()
+}
+
+/// A row with its checksum.
+fn sealed(row: &[u8]) -> Vec<u8> {
+    [&crc32c::crc32c(row).to_le_bytes()[..], row].concat()
 }
 
 /// Writes a row without the store.

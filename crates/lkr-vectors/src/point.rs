@@ -99,7 +99,8 @@ pub struct Point {
     /// The values to filter by.
     pub tags: Tags,
     /// The dense vector: finite, of length 1, with the collection's number of dimensions. `None` if the point has none.
-    /// A store may scale it to length 1 again, so it can come back with its numbers rounded otherwise.
+    /// A store may round its numbers to half precision, or scale it to length 1 again: it can come back with a difference of
+    /// up to 2⁻¹¹ of its length.
     pub dense: Option<Vec<f32>>,
     /// The sparse vector without IDF; the store applies IDF at query time.
     pub sparse: SparseVector,

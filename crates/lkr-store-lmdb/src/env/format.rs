@@ -12,22 +12,24 @@ use crate::{
     verify::Finding,
 };
 
-pub(super) const FORMAT: u32 = 3;
-/// The earlier format that [`migrate`] reads.
+pub(super) const FORMAT: u32 = 4;
+/// The formats whose rows are read as they are. Rows of dense vectors had four bytes a value in format 3.
+const READ: [u32; 2] = [3, FORMAT];
+/// The earlier format that [`migrate`] changes.
 const MIGRATED: u32 = 2;
 
 /// Refuses a store in another format, but accepts an unreadable format record, which the row check reports.
 pub(super) fn refuse_known_formats(env: &Environment) -> Result<()> {
-    match refuse_formats(env, &[FORMAT]) {
+    match refuse_formats(env, &READ) {
         Err(error) if error.kind() == ErrorKind::Corrupt => Ok(()),
         refused => refused,
     }
 }
 
-/// Reports an unreadable format record. The other rows show that the format is the current one.
+/// Reports an unreadable format record. The other rows show that the format is the current one, or one that is read like it.
 pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> InternalResult<()> {
-    let stored = kb.tables.meta.get(txn, b"format")?;
-    if stored.and_then(verify_checksum) != Some(&FORMAT.to_le_bytes()) {
+    let stored = kb.tables.meta.get(txn, b"format")?.and_then(verify_checksum);
+    if !READ.iter().any(|format| stored == Some(&format.to_le_bytes())) {
         let what = "the format record is damaged".to_owned();
         findings.push(Finding::missing(what, "meta", b"format", &with_checksum(&FORMAT.to_le_bytes())));
     }
@@ -36,10 +38,12 @@ pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Inter
 
 /// Refuses a store in a format that [`migrate`] does not read, before anything is written to it.
 pub(super) fn refuse_other_formats(env: &Environment) -> Result<()> {
-    refuse_formats(env, &[MIGRATED, FORMAT])
+    let [earlier, current] = READ;
+    refuse_formats(env, &[MIGRATED, earlier, current])
 }
 
-/// Brings a store of an earlier format to the current one, in one transaction. A new store gets the current format.
+/// Brings a store of an earlier format to the current one, in one transaction. A new store gets the current format. From then
+/// on, earlier versions refuse the store, which would not understand rows that are written now.
 pub(super) fn migrate(kb: &Kb) -> InternalResult<()> {
     let found = stored_format(&kb.env)?;
     if found == FORMAT {
@@ -54,9 +58,9 @@ pub(super) fn migrate(kb: &Kb) -> InternalResult<()> {
     lkr_fail_points::reach("store.write");
     txn.commit()?;
     lkr_fail_points::reach("store.written");
-    if found == MIGRATED {
+    if found != 0 {
         let ms = started.elapsed().as_millis();
-        tracing::info!(from = MIGRATED, to = FORMAT, ms, "store migrated");
+        tracing::info!(from = found, to = FORMAT, ms, "store migrated");
     }
     Ok(())
 }

@@ -175,7 +175,7 @@ impl Builder {
         let present = rows.iter().find(|(number, _)| *number == collection).map(|(_, row)| *row);
         let kb_txn = self.kb.snapshot()?;
         let points = self.points(&kb_txn, collection, dims).map_err(kb_failure)?;
-        let Some((row, target)) = self.plan(&rows, present, &points) else { return Ok(false) };
+        let Some((row, target)) = plan(&self.graphs, &rows, present, &points) else { return Ok(false) };
         let batch = self.batch(&points, target.watermark);
         folder::remove_fingerprint(&env.path)?;
         let mut txn = env.env.write_txn()?;
@@ -198,32 +198,6 @@ impl Builder {
         let live = read_bitmap(&self.kb, txn, collection, Field::Live)?;
         let next_id = registry::next_id(&self.kb, txn, collection)?;
         Ok(CollectionPoints { collection, dims, live, next_id })
-    }
-
-    /// Which graph is updated next, if any, and its row.
-    fn plan(
-        &self,
-        rows: &[(u16, GraphRow)],
-        present: Option<GraphRow>,
-        points: &CollectionPoints,
-    ) -> Option<(GraphRow, GraphInfo)> {
-        let Some(row) = present else {
-            let worth_it = !self.graphs.scans_all(points.live.len());
-            let current = GraphInfo::empty(free_index(rows)?);
-            return worth_it.then_some((GraphRow { current, next: None }, current));
-        };
-        if let Some(next) = row.next {
-            return Some((row, next));
-        }
-        let waiting = points.live.range_cardinality(row.current.watermark..);
-        let dead = u64::from(row.current.items)
-            .saturating_sub(points.live.range_cardinality(..row.current.watermark));
-        if dead * 3 > row.current.items.into() && !self.graphs.scans_all(points.live.len()) {
-            let next = GraphInfo::empty(free_index(rows)?);
-            return Some((GraphRow { next: Some(next), ..row }, next));
-        }
-        let enough = u64::from(self.graphs.options.graph_batch).max(points.live.len() / 100);
-        (waiting >= enough).then_some((row, row.current))
     }
 
     /// The ids of the next batch. It grows with the collection, because each build also costs time in proportion to
@@ -275,6 +249,35 @@ impl Builder {
             tracing::warn!(%error, "fingerprint of the vector graph could not be written");
         }
     }
+}
+
+/// Which graph is updated next, if any, and its row. A collection that is always scanned keeps the graph that it had when it
+/// was larger, as it is: it may grow again.
+fn plan(
+    graphs: &Graphs,
+    rows: &[(u16, GraphRow)],
+    present: Option<GraphRow>,
+    points: &CollectionPoints,
+) -> Option<(GraphRow, GraphInfo)> {
+    if graphs.scans_all(points.live.len()) {
+        return None;
+    }
+    let Some(row) = present else {
+        let current = GraphInfo::empty(free_index(rows)?);
+        return Some((GraphRow { current, next: None }, current));
+    };
+    if let Some(next) = row.next {
+        return Some((row, next));
+    }
+    let waiting = points.live.range_cardinality(row.current.watermark..);
+    let dead =
+        u64::from(row.current.items).saturating_sub(points.live.range_cardinality(..row.current.watermark));
+    if dead * 3 > row.current.items.into() {
+        let next = GraphInfo::empty(free_index(rows)?);
+        return Some((GraphRow { next: Some(next), ..row }, next));
+    }
+    let enough = u64::from(graphs.options.graph_batch).max(points.live.len() / 100);
+    (waiting >= enough).then_some((row, row.current))
 }
 
 /// The smallest unused graph number.
@@ -329,5 +332,46 @@ fn failure(error: hannoy::Error) -> Failure {
         hannoy::Error::Heed(error) => error.into(),
         hannoy::Error::Io(error) => error.into(),
         other => Failure::corrupt(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::LmdbOptions;
+
+    /// The graph that is updated next in a collection with these points.
+    fn planned(present: Option<GraphRow>, live: std::ops::Range<u32>) -> Option<GraphInfo> {
+        let options = LmdbOptions { codes_below: 100, graph_batch: 10, ..LmdbOptions::default() };
+        let graphs = Graphs::new(PathBuf::new(), &options);
+        let points = CollectionPoints {
+            collection: 1,
+            dims: 2,
+            next_id: live.end,
+            live: live.into_iter().collect::<RoaringBitmap>(),
+        };
+        let rows: Vec<(u16, GraphRow)> = present.into_iter().map(|row| (1, row)).collect();
+        plan(&graphs, &rows, present, &points).map(|(_, graph)| graph)
+    }
+
+    #[test]
+    fn graph_of_a_collection_that_is_scanned_is_not_updated() {
+        let current = GraphInfo { index: 0, watermark: 200, items: 200 };
+        let row = GraphRow { current, next: None };
+        let replaced = GraphRow { next: Some(GraphInfo::empty(1)), ..row };
+        for (present, larger) in [
+            (None, GraphInfo::empty(0)),
+            (Some(row), GraphInfo::empty(1)),
+            (Some(replaced), GraphInfo::empty(1)),
+        ] {
+            assert_eq!(planned(present, 150..250), None, "{present:?}");
+            assert_eq!(planned(present, 150..251), Some(larger), "{present:?}");
+        }
+        // Nothing is dead, and fifty points wait.
+        assert_eq!(planned(Some(row), 0..250), Some(current));
+        assert_eq!(planned(Some(row), 0..205), None);
+        assert_eq!(planned(Some(GraphRow { current: GraphInfo::empty(0), next: None }), 0..100), None);
     }
 }

@@ -8,9 +8,8 @@ use roaring::RoaringBitmap;
 
 use super::{
     cache::{CodeTable, PointCache},
-    kernel, keys,
-    record::dense_values,
-    registry,
+    keys, registry,
+    stored_vector::StoredVector,
     top_k::TopK,
 };
 use crate::{
@@ -100,10 +99,8 @@ fn scan_vectors(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> Internal
     let mut top = TopK::new(query.limit.saturating_add(MARGIN));
     let mut score = |id, checksummed: &[u8]| {
         // Only the best candidates are verified later.
-        let inverse =
-            checksummed.get(4..8).and_then(|bytes| bytes.try_into().ok()).map_or(0.0, f32::from_le_bytes);
-        let values = checksummed.get(8..).unwrap_or_default();
-        top.push(kernel::dot(query.vector, values) * inverse, id);
+        let vector = StoredVector::of_row(checksummed, query.vector.len());
+        top.push(vector.map_or(0.0, |vector| vector.scaled_cosine(query.vector)), id);
     };
     if query.points.range_cardinality(from..) * LOOKUP_FACTOR < u64::from(end.saturating_sub(from)) {
         for id in query.points.range(from..) {
@@ -146,8 +143,8 @@ fn rescore(kb: &Kb, txn: &RoTxn, query: &DenseQuery, found: Vec<u32>) -> Interna
 /// The cosine of a query, whose squared length is `square`, and the vector of a point, if the point has one; 0 if one of
 /// them has length 0.
 fn cosine(kb: &Kb, txn: &RoTxn, query: &DenseQuery, square: f64, id: u32) -> InternalResult<Option<f32>> {
-    let Some(values) = values(kb, txn, query.collection, id, query.vector.len())? else { return Ok(None) };
-    let (dot, own_square) = kernel::exact_products(query.vector, values);
+    let Some(vector) = stored(kb, txn, query.collection, id, query.vector.len())? else { return Ok(None) };
+    let (dot, own_square) = vector.exact_products(query.vector);
     let length = (square * own_square).sqrt();
     let cosine = if length > 0.0 { dot / length } else { 0.0 };
     // Adding zero makes −0 and 0, which are equal, tie.
@@ -162,19 +159,19 @@ pub(crate) fn vector(
     id: u32,
     dims: usize,
 ) -> InternalResult<Option<Vec<f32>>> {
-    let values = values(kb, txn, collection, id, dims)?;
-    Ok(values.map(|values| values.as_chunks::<4>().0.iter().copied().map(f32::from_le_bytes).collect()))
+    Ok(stored(kb, txn, collection, id, dims)?.map(StoredVector::to_vec))
 }
 
-/// The stored values of the dense vector of a point, if it has one.
-fn values<'t>(
+/// The stored form of the dense vector of a point, if it has one.
+fn stored<'t>(
     kb: &Kb,
     txn: &'t RoTxn,
     collection: u16,
     id: u32,
     dims: usize,
-) -> InternalResult<Option<&'t [u8]>> {
+) -> InternalResult<Option<StoredVector<'t>>> {
     let Some(checksummed) = kb.tables.dense.get(txn, &keys::row(collection, id))? else { return Ok(None) };
     let name = || super::describe_point_part(kb, txn, collection, id, "the dense vector");
-    dense_values(strip_checksum(checksummed, name)?, dims).map(Some).ok_or_else(|| damaged(name))
+    let bytes = strip_checksum(checksummed, name)?;
+    StoredVector::decode(bytes, dims).map(Some).ok_or_else(|| damaged(name))
 }

@@ -4,8 +4,19 @@
 pub(crate) const LANES: usize = 32;
 
 /// `Σ query · row`, where `row` contains little-endian values at any alignment.
-pub(crate) fn dot(query: &[f32], row: &[u8]) -> f32 {
-    dot_of(query, row.as_chunks::<4>().0, f32::from_le_bytes)
+pub(crate) fn dot(query: &[f32], row: &[[u8; 4]]) -> f32 {
+    dot_of(query, row, f32::from_le_bytes)
+}
+
+/// `Σ query · row`, where `row` contains little-endian values of half precision at any alignment.
+pub(crate) fn dot_halves(query: &[f32], row: &[[u8; 2]]) -> f32 {
+    #[cfg(target_arch = "x86_64")]
+    if has_extensions() {
+        // SAFETY: the check above found the instructions that the function was compiled for.
+        #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
+        return unsafe { dot_halves_f16c(query, row) };
+    }
+    lanes::<false, _>(query, row, half_value)
 }
 
 /// `Σ query · codes`.
@@ -14,21 +25,31 @@ pub(crate) fn dot_codes(query: &[f32], codes: &[i8]) -> f32 {
 }
 
 /// `Σ query · row` and `Σ row · row` in double precision, where `row` contains little-endian values at any alignment.
-pub(crate) fn exact_products(query: &[f32], row: &[u8]) -> (f64, f64) {
-    let row = row.as_chunks::<4>().0;
-    #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
-        // SAFETY: the check above found the instructions that the function was compiled for.
-        #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
-        return unsafe { exact_products_avx2(query, row) };
-    }
-    exact_lanes(query, row)
+pub(crate) fn exact_products(query: &[f32], row: &[[u8; 4]]) -> (f64, f64) {
+    exact_products_of(query, row, f32::from_le_bytes)
+}
+
+/// The same of little-endian values of half precision.
+pub(crate) fn exact_products_of_halves(query: &[f32], row: &[[u8; 2]]) -> (f64, f64) {
+    exact_products_of(query, row, half_value)
+}
+
+/// A finite value of half precision. Compilers can vectorise it.
+#[inline(always)]
+fn half_value(bytes: [u8; 2]) -> f32 {
+    /// The sign, and the exponent and the fraction of half precision moved to where single precision has them.
+    const SIGN_AND_VALUE: u32 = 0x8FFF_E000;
+    // The exponents of single precision are offset by 127, those of half precision by 15. The product is right for the values
+    // without a leading one, too.
+    const OFFSET: f32 = f32::from_bits((127 + 127 - 15) << 23);
+    let bits = (i32::from(i16::from_le_bytes(bytes)) << 13) as u32;
+    f32::from_bits(bits & SIGN_AND_VALUE) * OFFSET
 }
 
 #[inline(always)]
 fn dot_of<T: Copy>(query: &[f32], row: &[T], value: impl Fn(T) -> f32 + Copy) -> f32 {
     #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
+    if has_extensions() {
         // SAFETY: the check above found the instructions that the function was compiled for.
         #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
         return unsafe { dot_avx2(query, row, value) };
@@ -36,9 +57,23 @@ fn dot_of<T: Copy>(query: &[f32], row: &[T], value: impl Fn(T) -> f32 + Copy) ->
     lanes::<false, T>(query, row, value)
 }
 
+#[inline(always)]
+fn exact_products_of<T: Copy>(query: &[f32], row: &[T], value: impl Fn(T) -> f32 + Copy) -> (f64, f64) {
+    #[cfg(target_arch = "x86_64")]
+    if has_extensions() {
+        // SAFETY: the check above found the instructions that the function was compiled for.
+        #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
+        return unsafe { exact_products_avx2(query, row, value) };
+    }
+    exact_lanes(query, row, value)
+}
+
+/// Whether the processor has what the functions below use. Each one with AVX2 has F16C.
 #[cfg(target_arch = "x86_64")]
-fn has_avx2() -> bool {
-    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+fn has_extensions() -> bool {
+    std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("fma")
+        && std::arch::is_x86_feature_detected!("f16c")
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -49,8 +84,45 @@ fn dot_avx2<T: Copy>(query: &[f32], row: &[T], value: impl Fn(T) -> f32 + Copy) 
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn exact_products_avx2(query: &[f32], row: &[[u8; 4]]) -> (f64, f64) {
-    exact_lanes(query, row)
+fn exact_products_avx2<T: Copy>(query: &[f32], row: &[T], value: impl Fn(T) -> f32 + Copy) -> (f64, f64) {
+    exact_lanes(query, row, value)
+}
+
+/// Converts by the instruction for it, which compilers do not choose.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn dot_halves_f16c(query: &[f32], row: &[[u8; 2]]) -> f32 {
+    let (queries, query_rest) = query.as_chunks::<LANES>();
+    let (rows, row_rest) = row.as_chunks::<LANES>();
+    let mut sums = [[0.0; REGISTER]; LANES / REGISTER];
+    for (query, row) in queries.iter().zip(rows) {
+        let registers = query.as_chunks::<REGISTER>().0.iter().zip(row.as_chunks::<REGISTER>().0);
+        for (sum, (query, row)) in sums.iter_mut().zip(registers) {
+            for ((sum, a), b) in sum.iter_mut().zip(query).zip(values_of_halves(row)) {
+                *sum = a.mul_add(b, *sum);
+            }
+        }
+    }
+    sums.as_flattened().iter().sum::<f32>() + lanes::<true, _>(query_rest, row_rest, half_value)
+}
+
+/// The values in a register.
+#[cfg(target_arch = "x86_64")]
+const REGISTER: usize = 8;
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx,f16c")]
+#[expect(unsafe_code, reason = "values are moved between memory and registers")]
+fn values_of_halves(halves: &[[u8; 2]; REGISTER]) -> [f32; REGISTER] {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm256_cvtph_ps, _mm256_storeu_ps};
+
+    let mut values = [0.0; REGISTER];
+    // SAFETY: both arrays have as many bytes as are read and written, at any alignment.
+    unsafe {
+        let halves = _mm_loadu_si128(halves.as_ptr().cast());
+        _mm256_storeu_ps(values.as_mut_ptr(), _mm256_cvtph_ps(halves));
+    }
+    values
 }
 
 /// Lanes are independent, so that the compiler can vectorise the loop.
@@ -78,12 +150,12 @@ fn add_product<const FUSED: bool>(sum: f32, a: f32, b: f32) -> f32 {
 const EXACT_LANES: usize = 8;
 
 #[inline(always)]
-fn exact_lanes(query: &[f32], row: &[[u8; 4]]) -> (f64, f64) {
+fn exact_lanes<T: Copy>(query: &[f32], row: &[T], value: impl Fn(T) -> f32) -> (f64, f64) {
     let (queries, query_rest) = query.as_chunks::<EXACT_LANES>();
     let (rows, row_rest) = row.as_chunks::<EXACT_LANES>();
     let (mut dots, mut squares) = ([0.0; EXACT_LANES], [0.0; EXACT_LANES]);
-    let add = |dot: &mut f64, square: &mut f64, a: f32, b: [u8; 4]| {
-        let b = f64::from(f32::from_le_bytes(b));
+    let add = |dot: &mut f64, square: &mut f64, a: f32, b: T| {
+        let b = f64::from(value(b));
         *dot += f64::from(a) * b;
         *square += b * b;
     };
@@ -101,9 +173,25 @@ fn exact_lanes(query: &[f32], row: &[[u8; 4]]) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
+    use half::f16;
     use proptest::prelude::*;
 
     use super::*;
+
+    fn exact_dot(a: &[f32], b: &[f32]) -> f64 {
+        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    }
+
+    fn exact_square(vector: &[f32]) -> f64 {
+        exact_dot(vector, vector)
+    }
+
+    #[test]
+    fn each_finite_half_has_its_value() {
+        for half in (0..=u16::MAX).map(f16::from_bits).filter(|half| half.is_finite()) {
+            assert_eq!(half_value(half.to_le_bytes()).to_bits(), half.to_f32().to_bits(), "{half}");
+        }
+    }
 
     proptest! {
         #[test]
@@ -111,14 +199,30 @@ mod tests {
             let (a, b): (Vec<f32>, Vec<f32>) = pairs.into_iter().unzip();
             // A byte before the values makes them unaligned.
             let bytes: Vec<u8> = std::iter::once(0).chain(b.iter().flat_map(|b| b.to_le_bytes())).collect();
-            let exact = a.iter().zip(&b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
-            let portable = lanes::<false, _>(&a, bytes[1..].as_chunks::<4>().0, f32::from_le_bytes);
-            for found in [dot(&a, &bytes[1..]), portable] {
+            let row = bytes[1..].as_chunks::<4>().0;
+            let (exact, square) = (exact_dot(&a, &b), exact_square(&b));
+            for found in [dot(&a, row), lanes::<false, _>(&a, row, f32::from_le_bytes)] {
                 prop_assert!((f64::from(found) - exact).abs() < 1e-4, "{} for {}", found, exact);
             }
-            let square = b.iter().map(|b| f64::from(*b).powi(2)).sum::<f64>();
-            let portable = exact_lanes(&a, bytes[1..].as_chunks::<4>().0);
-            for (dot, found) in [exact_products(&a, &bytes[1..]), portable] {
+            for (dot, found) in [exact_products(&a, row), exact_lanes(&a, row, f32::from_le_bytes)] {
+                prop_assert!((dot - exact).abs() < 1e-12 && (found - square).abs() < 1e-12);
+            }
+        }
+
+        #[test]
+        fn dot_of_halves_equals_the_sum_of_products(
+            pairs in proptest::collection::vec((-1f32..1.0, prop_oneof![-1f32..1.0, -1e-4f32..1e-4]), 0..200),
+        ) {
+            let (a, b): (Vec<f32>, Vec<f32>) = pairs.into_iter().unzip();
+            let halves: Vec<f16> = b.into_iter().map(f16::from_f32).collect();
+            let b: Vec<f32> = halves.iter().copied().map(f16::to_f32).collect();
+            let bytes: Vec<u8> = std::iter::once(0).chain(halves.iter().flat_map(|b| b.to_le_bytes())).collect();
+            let row = bytes[1..].as_chunks::<2>().0;
+            let (exact, square) = (exact_dot(&a, &b), exact_square(&b));
+            for found in [dot_halves(&a, row), lanes::<false, _>(&a, row, half_value)] {
+                prop_assert!((f64::from(found) - exact).abs() < 1e-4, "{} for {}", found, exact);
+            }
+            for (dot, found) in [exact_products_of_halves(&a, row), exact_lanes(&a, row, half_value)] {
                 prop_assert!((dot - exact).abs() < 1e-12 && (found - square).abs() < 1e-12);
             }
         }
@@ -126,7 +230,7 @@ mod tests {
         #[test]
         fn dot_of_codes_equals_the_sum_of_products(pairs in proptest::collection::vec((-1f32..1.0, any::<i8>()), 0..200)) {
             let (a, b): (Vec<f32>, Vec<i8>) = pairs.into_iter().unzip();
-            let exact = a.iter().zip(&b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+            let exact = exact_dot(&a, &b.iter().copied().map(f32::from).collect::<Vec<_>>());
             for found in [dot_codes(&a, &b), lanes::<false, _>(&a, &b, f32::from)] {
                 prop_assert!((f64::from(found) - exact).abs() < 1e-2, "{} for {}", found, exact);
             }

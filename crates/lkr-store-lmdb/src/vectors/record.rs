@@ -182,25 +182,6 @@ fn text(fields: &mut FieldReader) -> Option<String> {
     String::from_utf8(fields.take(length)?.to_vec()).ok()
 }
 
-/// A dense vector preceded by the inverse of its length, so that a cosine costs one dot product and one multiplication.
-pub(crate) fn encode_dense(vector: &[f32]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(4 + 4 * vector.len());
-    bytes.extend_from_slice(&inverse_length(vector).to_le_bytes());
-    vector.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
-    bytes
-}
-
-/// The inverse of a vector's length; 0 for a zero vector, whose cosine with any other is 0.
-pub(crate) fn inverse_length(vector: &[f32]) -> f32 {
-    let square = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
-    if square > 0.0 { square.sqrt().recip() as f32 } else { 0.0 }
-}
-
-/// The values of [`encode_dense`], four bytes each; `None` if their number is not `dims`.
-pub(crate) fn dense_values(bytes: &[u8], dims: usize) -> Option<&[u8]> {
-    bytes.get(4..).filter(|values| values.len() == 4 * dims)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -271,7 +252,6 @@ mod tests {
             StoredBody::decode(&bytes);
             tags_and_payload(&bytes);
             StoredTerms::of_row(&bytes);
-            dense_values(&bytes, 3);
         }
     }
 }

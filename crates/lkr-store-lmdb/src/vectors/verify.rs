@@ -14,9 +14,10 @@ use self::indexes::ExpectedIndexes;
 pub(crate) use self::indexes::{migrate_bitmaps, rebuild_indexes};
 use super::{
     filter, keys,
-    record::{Body, StoredBody, decode_origin, dense_values},
+    record::{Body, StoredBody, decode_origin},
     registry::{self, CollectionEntry, NUMBERS},
     rows,
+    stored_vector::StoredVector,
     tag_sets::{self, TagReader, TagSetId},
 };
 use crate::{
@@ -146,7 +147,7 @@ impl PointCheck<'_> {
         let dense = self.kb.tables.dense.get(self.txn, key)?;
         let dims = self.entry.dims().unwrap_or_default();
         if dense.is_some_and(|checksummed| {
-            verify_checksum(checksummed).and_then(|bytes| dense_values(bytes, dims)).is_none()
+            verify_checksum(checksummed).and_then(|bytes| StoredVector::decode(bytes, dims)).is_none()
         }) {
             return Ok(Some("the dense vector"));
         }

@@ -11,9 +11,10 @@ use super::{
     filter,
     keys::{self, SpaceKey},
     postings::{self, PostingChanges},
-    record::{StoredBody, encode_dense, encode_origin},
+    record::{StoredBody, encode_origin},
     registry::{self, CollectionEntry, IdCounters},
     rows::{origin, stored_body},
+    stored_vector,
     tag_changes::TagChanges,
     tag_sets::EncodedTags,
 };
@@ -39,6 +40,18 @@ pub(crate) struct EncodedPoint {
     body_row: Vec<u8>,
     dense_row: Option<Vec<u8>>,
     dims: Option<usize>,
+}
+
+impl EncodedPoint {
+    /// Whether this row of an earlier point has the vector of the point.
+    fn has_vector_of(&self, stored: Option<&[u8]>) -> bool {
+        match (stored, self.dense_row.as_deref()) {
+            (Some(stored), Some(new)) => {
+                stored_vector::is_same_row(stored, new, self.dims.unwrap_or_default())
+            }
+            (stored, new) => stored == new,
+        }
+    }
 }
 
 /// Encodes points; of several points with the same id, only the last. Refuses numbers that are not finite.
@@ -73,7 +86,7 @@ fn encode_point(point: Point, tags: Arc<EncodedTags>) -> InternalResult<EncodedP
         origin,
         origin_row: with_checksum(&encode_origin(id, &origin)),
         body_row: with_checksum(&body.encode()),
-        dense_row: dense.as_deref().map(|vector| with_checksum(&encode_dense(vector))),
+        dense_row: dense.as_deref().map(|vector| with_checksum(&stored_vector::encode(vector))),
         dims: dense.map(|vector| vector.len()),
         tags,
     })
@@ -138,7 +151,7 @@ fn is_unchanged(
     let key = keys::row(collection, id);
     Ok(point.tags.is_stored(kb, txn, collection)?
         && kb.tables.origins.get(txn, &key)? == Some(&point.origin_row)
-        && kb.tables.dense.get(txn, &key)? == point.dense_row.as_deref()
+        && point.has_vector_of(kb.tables.dense.get(txn, &key)?)
         && kb.tables.bodies.get(txn, &key)? == Some(&point.body_row))
 }
 

@@ -10,6 +10,7 @@
 
 use std::{path::Path, time::Duration};
 
+use half::f16;
 use heed::{CommitOrAbort, Database, EnvOpenOptions, RwTxn, types::Bytes};
 use lkr_domain::{DocId, PointId, Scope, SparseVector};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore, LmdbVectors};
@@ -71,13 +72,14 @@ pub fn doc(n: u32) -> DocId {
     DocId::from_bytes((u128::from(n) | 1 << 100).to_be_bytes())
 }
 
-/// A vector near one of forty centres, as embeddings lie near their subjects.
+/// A vector near one of forty centres, as embeddings lie near their subjects. Its values have half precision, so that it comes
+/// back from a store as it was.
 pub fn vector(rng: &mut StdRng) -> Vec<f32> {
     let centre = rng.random_range(0..40_u32);
     let along = |axis: usize| ((centre as usize * 31 + axis * 17) % 23) as f32 / 11.0 - 1.0;
     let values: Vec<f32> = (0..DIMS).map(|axis| along(axis) + rng.random_range(-0.5..0.5)).collect();
     let length = values.iter().map(|value| value * value).sum::<f32>().sqrt();
-    values.into_iter().map(|value| value / length).collect()
+    values.into_iter().map(|value| f16::from_f32(value / length).to_f32()).collect()
 }
 
 /// Terms with the distribution of words: a few are frequent, most are rare.

@@ -93,28 +93,32 @@ async fn compare_random_reads(
     let results = store.query_batch(&batch).await.unwrap();
     assert_eq!(results.len(), expected.len(), "{context}");
     for ((actual, expected), query) in results.iter().zip(&expected).zip(&batch) {
-        assert_hits_equal(actual, expected, query.limit, &format!("{context}: {query:?}"));
+        assert_hits_equal(actual, expected, query, &format!("{context}: {query:?}"));
     }
 }
 
 /// Scores must be equal at every position. Points must be equal where rounding cannot change the order.
-fn assert_hits_equal(actual: &[Hit], expected: &[Hit], limit: usize, context: &str) {
+fn assert_hits_equal(actual: &[Hit], expected: &[Hit], query: &Query, context: &str) {
+    let rounding = match query.vector {
+        QueryVector::Dense(_) => HALF_PRECISION,
+        QueryVector::Sparse(_) => 1e-4,
+    };
     assert_eq!(actual.len(), expected.len(), "{context}");
     let ordered = |a: &Hit, b: &Hit| a.score > b.score || (a.score == b.score && a.id < b.id);
     assert!(actual.is_sorted_by(ordered), "{context}: {actual:?}");
     for (a, b) in actual.iter().zip(expected) {
-        assert!((a.score - b.score).abs() <= 1e-4, "{context}: {a:?}, expected {b:?}");
+        assert!((a.score - b.score).abs() <= rounding, "{context}: {a:?}, expected {b:?}");
     }
-    if expected.len() < limit {
+    if expected.len() < query.limit {
         let origins = |hits: &[Hit]| hits.iter().map(|hit| (hit.id, hit.origin)).collect::<BTreeMap<_, _>>();
         assert_eq!(origins(actual), origins(expected), "{context}");
     }
     let scores: BTreeMap<PointId, f32> = expected.iter().map(|hit| (hit.id, hit.score)).collect();
     let lowest = expected.last().map_or(0.0, |hit| hit.score);
-    for hit in actual.iter().filter(|hit| hit.score > lowest + 1e-4) {
+    for hit in actual.iter().filter(|hit| hit.score > lowest + rounding) {
         let score = scores.get(&hit.id).copied();
         assert!(
-            score.is_some_and(|score| (score - hit.score).abs() <= 1e-4),
+            score.is_some_and(|score| (score - hit.score).abs() <= rounding),
             "{context}: {hit:?}, {score:?}"
         );
     }

@@ -139,14 +139,24 @@ pub(super) fn assert_score(hit: &Hit, expected: f64) {
     assert!(difference <= 1e-5 * expected.abs().max(1.0), "{hit:?}, expected {expected}");
 }
 
+/// How far a cosine, or a value of a vector of length 1, may be off in a store that keeps values in half precision: 2⁻¹¹, and
+/// what single precision adds. With the four dimensions of most cases, cosines come near that; with hundreds, errors cancel out.
+pub(super) const HALF_PRECISION: f32 = 5e-4;
+
+#[track_caller]
+pub(super) fn assert_cosine(hit: &Hit, expected: f64) {
+    let difference = (f64::from(hit.score) - expected).abs();
+    assert!(difference <= f64::from(HALF_PRECISION), "{hit:?}, expected {expected}");
+}
+
 #[track_caller]
 pub(super) fn assert_vectors_close(left: &[f32], right: &[f32]) {
     assert_eq!(left.len(), right.len());
-    let near = left.iter().zip(right).all(|(a, b)| (a - b).abs() <= 1e-5);
+    let near = left.iter().zip(right).all(|(a, b)| (a - b).abs() <= HALF_PRECISION);
     assert!(near, "{left:?} differs from {right:?}");
 }
 
-/// Compares two points. Dense vectors may differ by the rounding of a store that normalises them.
+/// Compares two points. Dense vectors may differ by the rounding of a store.
 #[track_caller]
 pub(super) fn assert_points_equal(left: &Point, right: &Point) {
     match (&left.dense, &right.dense) {

@@ -14,6 +14,7 @@ use crate::{
         bitmap::{self, Field},
         kernel, keys,
         registry::IdCounters,
+        stored_vector::StoredVector,
         top_k::TopK,
     },
 };
@@ -47,11 +48,11 @@ impl CodeTable {
         Self { dims, rows: Vec::new(), codes: Vec::new(), end: 0, snapshot: 0 }
     }
 
-    /// Adds a vector of little-endian values. One with other values than the collection's is left to the check of the
-    /// candidates: it is always one.
-    fn push(&mut self, id: u32, values: &[u8]) {
-        let values: Vec<f32> = values.as_chunks::<4>().0.iter().copied().map(f32::from_le_bytes).collect();
-        let quantised = Some(&values).filter(|values| values.len() == self.dims).and_then(|it| quantise(it));
+    /// Adds the vector of a row. A row without one of the collection's dimensions is left to the check of the candidates: it
+    /// is always one.
+    fn push(&mut self, id: u32, checksummed: &[u8]) {
+        let vector = StoredVector::of_row(checksummed, self.dims).map(StoredVector::to_vec);
+        let quantised = vector.as_deref().and_then(quantise);
         let (scale, error, codes) = quantised.unwrap_or_else(|| (0.0, f32::INFINITY, vec![0; self.dims]));
         self.rows.push(CodeRow { id, scale, error });
         self.codes.extend_from_slice(&codes);
@@ -114,7 +115,7 @@ impl PointTable for CodeTable {
         for row in kb.tables.dense.range(txn, &range)? {
             let (key, checksummed) = row?;
             let id = keys::row_id(key).unwrap_or_default();
-            added.push(id, checksummed.get(8..).unwrap_or_default());
+            added.push(id, checksummed);
         }
         self.rows.append(&mut added.rows);
         self.codes.append(&mut added.codes);
@@ -166,16 +167,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{codec::with_checksum, vectors::stored_vector};
 
     const DIMS: usize = 40;
 
     fn table(vectors: &[Vec<f32>]) -> CodeTable {
         let mut table = CodeTable::new(DIMS);
         for (vector, id) in vectors.iter().zip(0..) {
-            let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
-            table.push(id, &bytes);
+            table.push(id, &with_checksum(&stored_vector::encode(vector)));
         }
         table
+    }
+
+    /// The vector as it is stored.
+    fn stored(vector: &[f32]) -> Vec<f32> {
+        StoredVector::decode(&stored_vector::encode(vector), DIMS).unwrap().to_vec()
     }
 
     fn cosine(a: &[f32], b: &[f32]) -> f64 {
@@ -205,7 +211,7 @@ mod tests {
             let found = table.nearest(query, limit, admits);
             prop_assert!(found.iter().all(|id| admits(*id)));
             let mut exact: Vec<(f32, u32)> =
-                vectors.iter().zip(0..).map(|(vector, id)| (cosine(query, vector) as f32, id)).collect();
+                vectors.iter().zip(0..).map(|(vector, id)| (cosine(query, &stored(vector)) as f32, id)).collect();
             exact.retain(|(_, id)| admits(*id));
             exact.sort_by(|a, b| b.0.total_cmp(&a.0));
             let last = limit.checked_sub(1).map(|last| exact.get(last).map_or(-1.0, |(cosine, _)| *cosine));
@@ -230,8 +236,10 @@ mod tests {
     fn damaged_vector_is_always_a_candidate() {
         let mut table = table(&[vec![1.0; DIMS], vec![-1.0; DIMS]]);
         table.push(2, &[0; 3]);
-        table.push(3, &[u8::MAX; 4 * DIMS]);
-        assert_eq!(table.nearest(&[1.0; DIMS], 1, |_| true), [0, 2, 3]);
+        for (id, bytes) in [(3, 2), (4, 4)] {
+            table.push(id, &vec![u8::MAX; 8 + bytes * DIMS]);
+        }
+        assert_eq!(table.nearest(&[1.0; DIMS], 1, |_| true), [0, 2, 3, 4]);
     }
 
     #[test]
