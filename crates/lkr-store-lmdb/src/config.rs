@@ -25,7 +25,7 @@ pub struct LmdbOptions {
     /// The fewest new vectors that start a build of the graph; fewer are scanned. Larger collections wait for a
     /// hundredth of their size.
     pub graph_batch: u32,
-    /// The space that deleted data leaves is kept for later writes up to this many bytes, or up to a quarter of the data
+    /// The space that deleted data leaves is kept for later writes up to this many bytes, or up to an eighth of the data
     /// if that is more. What is beyond is given back to the file system, on Linux. See docs/studies.md#giving-pages-back.
     pub spare_bytes: u64,
     /// The number of threads that build graphs. With 0 there are no graphs, expired rows are not removed and no
@@ -46,7 +46,7 @@ impl Default for LmdbOptions {
             ef_search: 200,
             ef_construction: 100,
             graph_batch: 1_000,
-            spare_bytes: 4 << 20,
+            spare_bytes: 1 << 20,
             build_threads: (cores / 4).clamp(1, 4),
             search_threads: cores.clamp(1, 4),
         }

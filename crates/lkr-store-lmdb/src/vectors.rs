@@ -15,6 +15,7 @@ pub(crate) mod registry;
 mod rows;
 mod scope;
 mod sparse;
+mod stored_terms;
 mod stored_vector;
 mod tag_changes;
 mod tag_sets;

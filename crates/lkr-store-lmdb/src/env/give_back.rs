@@ -15,6 +15,9 @@ use crate::{error::InternalResult, page_check::FreePages};
 /// How long other writes may wait for this.
 const SLICE: Duration = Duration::from_millis(20);
 
+/// Up to one in this many of the bytes in use is kept free for later writes. See docs/studies.md#giving-pages-back.
+const SPARE_SHARE: u64 = 8;
+
 /// What was given back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct GivenBack {
@@ -24,7 +27,7 @@ pub(crate) struct GivenBack {
 }
 
 /// Frees the blocks of free pages, from the page `from` on, if the file takes more than `spare` bytes, and more than a
-/// quarter, beyond those in use. The caller must be the only writer, and have no write transaction open. Stops after a
+/// share, beyond those in use. The caller must be the only writer, and have no write transaction open. Stops after a
 /// slice of time. `None` if the file system has no holes.
 pub(super) fn give_back(
     env: &Environment,
@@ -47,7 +50,7 @@ fn punch(env: &Environment, readers: &Readers, spare: u64, from: u64) -> io::Res
     };
     let used = free.used * free.page as u64;
     let mut given = GivenBack::default();
-    if allocated(&file)? <= used + spare.max(used / 4) {
+    if allocated(&file)? <= used + spare.max(used / SPARE_SHARE) {
         return Ok(given);
     }
     for (first, pages) in free.runs.into_iter().filter(|(first, _)| *first >= from) {

@@ -16,8 +16,9 @@ use lkr_domain::SparseVector;
 use super::{
     describe_point_part,
     keys::{self, SpaceKey},
-    record::{StoredTerms, tags_of_row},
+    record::{tags_of_row, terms_of_row},
     registry::IdCounters,
+    stored_terms::StoredTerms,
     tag_sets::TagReader,
 };
 use crate::{
@@ -167,7 +168,7 @@ fn terms_of<'t>(
     id: u32,
     checksummed: &'t [u8],
 ) -> Option<StoredTerms<'t>> {
-    let terms = StoredTerms::of_row(checksummed);
+    let terms = terms_of_row(checksummed);
     if terms.is_none() {
         let failure = damaged(|| describe_point_part(kb, txn, collection, id, "the body"));
         tracing::error!(%failure, "point with damaged terms left out of sparse queries");

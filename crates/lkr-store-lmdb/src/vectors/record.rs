@@ -3,7 +3,10 @@
 use lkr_domain::{DocId, PointId, SparseVector};
 use lkr_vectors::{PointOrigin, Tags};
 
-use super::tag_sets::{StoredTags, TagSetId};
+use super::{
+    stored_terms::{self, StoredTerms},
+    tag_sets::{StoredTags, TagSetId},
+};
 use crate::codec::{FieldReader, verify_checksum, with_checksum};
 
 /// The point id and origin: the few bytes that every hit needs.
@@ -62,7 +65,17 @@ impl StoredBody {
 
     /// The terms come first with a checksum of their own, so that readers of terms need not read the rest.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let terms = with_checksum(&encode_terms(&self.sparse));
+        self.encode_with(&stored_terms::encode(&self.sparse))
+    }
+
+    /// The form of format 3.
+    #[cfg(test)]
+    pub(crate) fn encode_as_format_3(&self) -> Vec<u8> {
+        self.encode_with(&stored_terms::encode_pairs(&self.sparse))
+    }
+
+    fn encode_with(&self, terms: &[u8]) -> Vec<u8> {
+        let terms = with_checksum(terms);
         let mut bytes = Vec::with_capacity(64 + terms.len() + self.payload.len());
         put_number(&mut bytes, terms.len());
         bytes.extend_from_slice(&terms);
@@ -79,10 +92,19 @@ impl StoredBody {
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut fields = FieldReader(bytes);
-        let sparse = StoredTerms::read(&mut fields)?.to_vector();
+        let sparse = read_terms(&mut fields)?.to_vector();
         let tags = decode_stored_tags(&mut fields)?;
         Some(Self { tags, sparse, payload: fields.0.to_vec() })
     }
+}
+
+/// Whether two rows have the same body: `stored` may be of format 3, whose terms took more bytes, and `new` is not.
+pub(crate) fn is_same_body(stored: &[u8], new: &[u8]) -> bool {
+    let is_reencoded = || {
+        let body = verify_checksum(stored).and_then(StoredBody::decode);
+        body.is_some_and(|body| with_checksum(&body.encode()) == new)
+    };
+    stored == new || (stored.len() > new.len() && is_reencoded())
 }
 
 /// The tags of a body's row; the payload is not read. `None` if they are damaged.
@@ -121,55 +143,15 @@ pub(super) fn decode_tags(fields: &mut FieldReader) -> Option<Tags> {
     (0..fields.u32()?).map(|_| Some((text(fields)?, text(fields)?))).collect()
 }
 
-fn encode_terms(sparse: &SparseVector) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(8 * sparse.len());
-    sparse.indices().iter().for_each(|term| bytes.extend_from_slice(&term.to_le_bytes()));
-    sparse.values().iter().for_each(|weight| bytes.extend_from_slice(&weight.to_le_bytes()));
-    bytes
+/// The terms of a stored body; the rest is not read. `None` if they are damaged.
+pub(crate) fn terms_of_row(checksummed: &[u8]) -> Option<StoredTerms<'_>> {
+    let (_, body) = checksummed.split_first_chunk::<4>()?;
+    read_terms(&mut FieldReader(body))
 }
 
-/// A sparse vector inside a body.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StoredTerms<'t> {
-    /// In ascending order.
-    terms: &'t [[u8; 4]],
-    weights: &'t [[u8; 4]],
-}
-
-impl<'t> StoredTerms<'t> {
-    /// The terms of a stored body; the rest is not read. `None` if they are damaged.
-    pub(crate) fn of_row(checksummed: &'t [u8]) -> Option<Self> {
-        let (_, body) = checksummed.split_first_chunk::<4>()?;
-        Self::read(&mut FieldReader(body))
-    }
-
-    fn read(fields: &mut FieldReader<'t>) -> Option<Self> {
-        let length = fields.u32()? as usize;
-        let bytes = verify_checksum(fields.take(length)?)?;
-        let (terms, weights) = bytes.split_at_checked(bytes.len() / 2)?;
-        Some(Self { terms: terms.as_chunks().0, weights: weights.as_chunks().0 })
-    }
-
-    /// The weight of a term, if the vector has it.
-    pub(crate) fn weight(&self, term: u32) -> Option<f32> {
-        let at = self.terms.binary_search_by_key(&term, |bytes| u32::from_le_bytes(*bytes)).ok()?;
-        self.weights.get(at).copied().map(f32::from_le_bytes)
-    }
-
-    /// The number of terms.
-    pub(crate) const fn len(&self) -> usize {
-        self.terms.len()
-    }
-
-    /// The terms with their weights.
-    pub(crate) fn iter(self) -> impl Iterator<Item = (u32, f32)> {
-        let terms = self.terms.iter().copied().map(u32::from_le_bytes);
-        terms.zip(self.weights.iter().copied().map(f32::from_le_bytes))
-    }
-
-    pub(crate) fn to_vector(self) -> SparseVector {
-        SparseVector::from_pairs(self.iter())
-    }
+fn read_terms<'t>(fields: &mut FieldReader<'t>) -> Option<StoredTerms<'t>> {
+    let length = fields.u32()? as usize;
+    StoredTerms::decode(verify_checksum(fields.take(length)?)?)
 }
 
 /// Lengths are far below 2³²: LMDB accepts no larger value.
@@ -187,6 +169,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::vectors::stored_terms::tests::vectors;
 
     fn ids() -> impl Strategy<Value = PointId> {
         any::<[u8; 16]>().prop_map(PointId::from_bytes)
@@ -209,41 +192,41 @@ mod tests {
         #[test]
         fn bodies_read_back(
             tags in proptest::collection::btree_map(".{0,8}", ".{0,8}", 0..4),
-            pairs in proptest::collection::vec((any::<u32>(), -9f32..9f32), 0..20),
+            sparse in vectors(),
             payload in proptest::collection::vec(any::<u8>(), 0..20),
         ) {
-            let body = StoredBody { tags: StoredTags::Inline(tags.into()), sparse: SparseVector::from_pairs(pairs), payload };
-            let bytes = body.encode();
-            let row = with_checksum(&bytes);
-            let terms = StoredTerms::of_row(&row).unwrap();
-            prop_assert_eq!(terms.len(), body.sparse.len());
-            for (term, weight) in body.sparse.iter() {
-                prop_assert_eq!(terms.weight(term), Some(weight));
-                let next = term.wrapping_add(1);
-                prop_assert_eq!(terms.weight(next).is_some(), body.sparse.indices().contains(&next));
+            let body = StoredBody { tags: StoredTags::Inline(tags.into()), sparse, payload };
+            let new = with_checksum(&body.encode());
+            for bytes in [body.encode(), body.encode_as_format_3()] {
+                let row = with_checksum(&bytes);
+                prop_assert!(is_same_body(&row, &new));
+                prop_assert_eq!(&terms_of_row(&row).unwrap().to_vector(), &body.sparse);
+                prop_assert_eq!(tags_and_payload(&bytes), Some((body.tags.clone(), &body.payload[..])));
+                let read = StoredBody::decode(&bytes).unwrap();
+                prop_assert_eq!(&(read.tags, read.sparse, read.payload), &(body.tags.clone(), body.sparse.clone(), body.payload.clone()));
             }
-            prop_assert_eq!(tags_and_payload(&bytes), Some((body.tags.clone(), &body.payload[..])));
-            let read = StoredBody::decode(&bytes).unwrap();
-            prop_assert_eq!((read.tags, read.sparse, read.payload), (body.tags, body.sparse, body.payload));
         }
 
         #[test]
         fn damaged_terms_are_none_and_other_damage_does_not_matter(
-            pairs in proptest::collection::vec((any::<u32>(), -9f32..9f32), 0..20),
+            sparse in vectors(),
             payload in proptest::collection::vec(any::<u8>(), 0..20),
+            of_format_3: bool,
             at: usize,
             bit in 0u8..8,
         ) {
-            let body = StoredBody { tags: StoredTags::Inline(Tags::new()), sparse: SparseVector::from_pairs(pairs), payload };
-            let mut row = with_checksum(&body.encode());
-            // The checksum of the row, then the length, the checksum, the terms and the weights.
-            let (first, behind) = (4, 4 + 8 + 8 * body.sparse.len());
+            let body = StoredBody { tags: StoredTags::Inline(Tags::new()), sparse, payload };
+            let bytes = if of_format_3 { body.encode_as_format_3() } else { body.encode() };
+            let mut row = with_checksum(&bytes);
+            // The checksum of the row, then the length, the checksum, the terms and the weights, then the number of tags.
+            let (first, behind) = (4, row.len() - body.payload.len() - 4);
             let at = at % row.len();
             row[at] ^= 1u8 << bit;
-            let found = StoredTerms::of_row(&row).map(StoredTerms::to_vector);
-            let expected = (at < first || at >= behind).then_some(body.sparse);
-            prop_assert_eq!(found, expected);
+            let found = terms_of_row(&row).map(StoredTerms::to_vector);
+            let expected = (at < first || at >= behind).then_some(&body.sparse);
+            prop_assert_eq!(found.as_ref(), expected);
             prop_assert!(verify_checksum(&row).is_none());
+            prop_assert!(!is_same_body(&row, &with_checksum(&body.encode())));
         }
 
         #[test]
@@ -251,7 +234,7 @@ mod tests {
             decode_origin(&bytes);
             StoredBody::decode(&bytes);
             tags_and_payload(&bytes);
-            StoredTerms::of_row(&bytes);
+            terms_of_row(&bytes).map(|terms| terms.len());
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{
     filter,
     keys::{self, SpaceKey},
     postings::{self, PostingChanges},
-    record::{StoredBody, encode_origin},
+    record::{StoredBody, encode_origin, is_same_body},
     registry::{self, CollectionEntry, IdCounters},
     rows::{origin, stored_body},
     stored_vector,
@@ -26,6 +26,9 @@ use crate::{
 
 /// The highest internal id. The margin to 2³² keeps arithmetic from overflowing.
 const MAX_ID: u32 = u32::MAX - (1 << 17);
+
+/// The rows behind new points: enough for pages of five. See docs/studies.md#full-pages.
+const END_ROWS: u32 = 4;
 
 /// The JSON parser supports 128 levels.
 const MAX_PAYLOAD_DEPTH: usize = 120;
@@ -152,7 +155,7 @@ fn is_unchanged(
     Ok(point.tags.is_stored(kb, txn, collection)?
         && kb.tables.origins.get(txn, &key)? == Some(&point.origin_row)
         && point.has_vector_of(kb.tables.dense.get(txn, &key)?)
-        && kb.tables.bodies.get(txn, &key)? == Some(&point.body_row))
+        && kb.tables.bodies.get(txn, &key)?.is_some_and(|stored| is_same_body(stored, &point.body_row)))
 }
 
 /// Removes the matching points and returns their number.
@@ -305,15 +308,19 @@ impl<'k> PointChanges<'k> {
         self.after.next != self.before.next
     }
 
-    /// Writes or deletes the rows that stand behind new points until these are written. LMDB moves the last row of a full page
-    /// to the next page if a row is added behind it, so pages of two vectors would keep one. With a row behind it, the new row
+    /// Writes or deletes the rows that are behind new points until these are written. LMDB moves the last row of a full page to
+    /// the next page if a row is added behind it, so pages of two vectors would keep one. With enough rows behind it, the new row
     /// alone begins the next page. See docs/studies.md#full-pages.
     fn with_end_rows(
         &self,
         mut change: impl FnMut(Table, &[u8]) -> InternalResult<()>,
     ) -> InternalResult<()> {
-        let key = keys::row(self.collection, u32::MAX);
-        [self.kb.tables.bodies, self.kb.tables.dense].into_iter().try_for_each(|table| change(table, &key))
+        let tables = [self.kb.tables.bodies, self.kb.tables.dense];
+        for id in (0..END_ROWS).map(|n| u32::MAX - n) {
+            let key = keys::row(self.collection, id);
+            tables.into_iter().try_for_each(|table| change(table, &key))?;
+        }
+        Ok(())
     }
 
     fn apply(self, txn: &mut RwTxn) -> InternalResult<()> {
