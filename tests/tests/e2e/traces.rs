@@ -165,7 +165,7 @@ fn task_is_a_trace_of_its_own_that_links_to_its_request() {
         &["parse", "task"][..],
         &["layer", "task"],
         &["model.embed", "embed", "task"],
-        &["vectors.upsert", "embed", "task"],
+        &["vectors.upsert_all", "embed", "task"],
         &["publish", "task"],
     ] {
         assert_eq!(path(&spans, expected[0]), expected, "{}", names(&spans));
