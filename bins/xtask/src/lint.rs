@@ -66,7 +66,7 @@ fn deny() -> Result<()> {
 fn machete() -> Result<()> {
     let Some(binary) = MACHETE.binary_or_skip("unused dependencies")? else { return Ok(()) };
     let mut machete = Command::new(binary);
-    machete.args(["bins", "crates", "tests", "fuzz"]).current_dir(root()?);
+    machete.args(["benches", "bins", "crates", "tests", "fuzz"]).current_dir(root()?);
     run(machete)
 }
 
@@ -117,7 +117,7 @@ fn dependency_names(manifest: &str, section: &str) -> Vec<String> {
 /// The manifests of all members.
 fn manifests() -> Result<Vec<PathBuf>> {
     let root = root()?;
-    let mut manifests = vec![root.join("tests/Cargo.toml")];
+    let mut manifests = vec![root.join("benches/Cargo.toml"), root.join("tests/Cargo.toml")];
     for group in ["bins", "crates"] {
         manifests.extend(entries(&root.join(group))?.into_iter().map(|folder| folder.join("Cargo.toml")));
     }
