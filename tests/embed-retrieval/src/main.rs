@@ -96,8 +96,8 @@ async fn index(
         // Each of these texts is short enough to be one section, one passage and one chunk.
         let indexed = indexed_text(&layered.root.indexed_title, &[], text);
         let words = sparse.passage(&indexed, None, average_terms(source.layer));
-        let point = source.point(&tags_of(&document), words, None);
-        vectors.upsert(&source.layer.into(), vec![point]).await?;
+        let collection = Collection::from(source.layer);
+        vectors.upsert(&collection, vec![source.point(&tags_of(&document), words, None)]).await?;
     }
     catalog.accept(&[Acceptance { task: task.clone(), existing: None }], Vec::new()).await?;
     let document_state = catalog.document_state(task.doc_id()?).await?;
