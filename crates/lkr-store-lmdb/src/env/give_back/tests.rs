@@ -57,6 +57,18 @@ fn rows_of(kb: &Kb, snapshot: &Snapshot) -> Rows {
     rows.map(|(key, value)| (u16::from_be_bytes(key.try_into().unwrap()), value.to_vec())).collect()
 }
 
+/// Whether the file system of a folder has no holes, which is a visible skip.
+fn has_no_holes(dir: &std::path::Path) -> bool {
+    let path = dir.join("probe");
+    fs::write(&path, [1; 8_192]).unwrap();
+    let file = File::options().read(true).write(true).open(&path).unwrap();
+    let punched = punch_hole(&file, 0, 4_096);
+    if punched.is_err() {
+        lkr_test_support::skip(&format!("the file system of {} has no holes", dir.display()));
+    }
+    punched.is_err()
+}
+
 fn give_all_back(kb: &Kb) -> u64 {
     let (mut next, mut bytes) = (Some(0), 0);
     while let Some(from) = next {
@@ -73,6 +85,9 @@ proptest! {
     #[test]
     fn no_reader_and_no_later_state_misses_a_page(steps in vec(step(), 1..60)) {
         let dir = tempfile::tempdir().unwrap();
+        if has_no_holes(dir.path()) {
+            return Ok(());
+        }
         let kb = opened(dir.path());
         let (mut rows, mut readers) = (Rows::new(), Vec::new());
         for step in steps {
@@ -105,6 +120,9 @@ proptest! {
 #[test]
 fn deleted_rows_leave_no_blocks() {
     let dir = tempfile::tempdir().unwrap();
+    if has_no_holes(dir.path()) {
+        return;
+    }
     let (kb, mut rows) = (opened(dir.path()), Rows::new());
     let file = File::open(dir.path().join(DATA)).unwrap();
     let fill = |kb: &Kb, rows: &mut Rows| write(kb, rows, (0..4_000).map(|key| (key, 3_000)));
@@ -128,6 +146,9 @@ fn deleted_rows_leave_no_blocks() {
 #[test]
 fn spare_pages_are_kept_for_later_writes() {
     let dir = tempfile::tempdir().unwrap();
+    if has_no_holes(dir.path()) {
+        return;
+    }
     let (kb, mut rows) = (opened(dir.path()), Rows::new());
     write(&kb, &mut rows, (0..1_000).map(|key| (key, 3_000)));
     write(&kb, &mut rows, (0..1_000).map(|key| (key, 0)));
