@@ -4,6 +4,7 @@ mod connection;
 mod copies;
 mod dedup;
 mod disk;
+mod growing_base;
 mod growth;
 mod idle;
 mod ingest;
@@ -30,6 +31,7 @@ use crate::{
     collection::{Gold, collection},
     local_kb::LocalKnowledgeBase,
 };
+use growing_base::GrowingBase;
 use material::Material;
 use report::SpeedReport;
 
@@ -45,9 +47,9 @@ enum Bench {
     /// Compare ingestion with the embedding engine alone, and searches with their legs alone, in this process.
     Speed(SpeedArgs),
     /// Compare layered searches with flat ones as the knowledge base grows, in this process.
-    Layers(layers::Args),
+    Layers(GrowingBase),
     /// Compare searches, ingestion, recall and space as the knowledge base grows, in this process.
-    Growth(growth::Args),
+    Growth(GrowingBase),
     /// Compare searches during re-embedding with searches before it, in this process.
     Reembed(reembed::Args),
     /// Compare the lookup of near duplicates with ingestion, in this process.

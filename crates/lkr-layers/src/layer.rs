@@ -47,7 +47,7 @@ pub fn layer(parsed: &Parsed, title: &str, options: &LayerOptions) -> Layered {
     layer_with_terms(parsed, title, options).0
 }
 
-/// [`layer`], and the terms of the document's words, for whoever makes index terms of the layers.
+/// [`layer`], and the terms of the words of the document, from which the sparse vectors of its layers are made.
 #[must_use]
 pub fn layer_with_terms(parsed: &Parsed, title: &str, options: &LayerOptions) -> (Layered, DocumentTerms) {
     let text = parsed.text.as_str();

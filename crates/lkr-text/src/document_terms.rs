@@ -10,7 +10,7 @@ use crate::{
 /// The most words that are remembered: more than nearly every document has. It bounds the memory to some megabytes.
 const MAX_WORDS: usize = 1 << 16;
 
-/// The longest word in bytes that is remembered. Longer ones are seldom repeated.
+/// The longest word in bytes that is remembered: longer ones rarely occur twice.
 const MAX_WORD_BYTES: usize = 64;
 
 /// Ends each of the remembered terms, none of which contains white space.
@@ -55,7 +55,7 @@ impl DocumentTerms {
                 terms.push_str(&term);
                 terms.push(END);
             });
-            if is_worth_it(&segment) && self.words.len() < MAX_WORDS {
+            if is_remembered(&segment) && self.words.len() < MAX_WORDS {
                 self.words.insert(word.into(), terms.into());
             }
         }
@@ -72,8 +72,9 @@ impl DocumentTerms {
     }
 }
 
-/// Whether a segment is a word that may be repeated. Runs of characters are not stemmed, and seldom repeated as a whole.
-fn is_worth_it(segment: &Segment) -> bool {
+/// Whether the terms of a segment are remembered. Runs of characters without spaces are not: they have no stems, and rarely occur
+/// twice as a whole.
+fn is_remembered(segment: &Segment) -> bool {
     segment.kind == SegmentKind::Word && segment.range.len() <= MAX_WORD_BYTES
 }
 

@@ -3,12 +3,11 @@
 use std::{
     collections::HashSet,
     fmt, fs,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use lkr::{Mode, PointId, Scope, SearchOptions, SearchRequest, ports::Embedder};
 use lkr_store_lmdb::LmdbOptions;
 
@@ -16,35 +15,14 @@ use crate::{
     bench::{
         copies::CopyEmbedder,
         disk,
+        growing_base::{GrowingBase, WARM_UP_QUERIES, copies, grow},
         idle::{cpu_time, wait_until_background_work_is_done},
-        layers::{copies, grow},
-        material::Material,
     },
-    collection::{Gold, Query, collection},
+    collection::Query,
     import::import_missing,
     local_kb::LocalKnowledgeBase,
     stats::{Latency, mean, millis},
 };
-
-/// The arguments of `lkr bench growth`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Keep the knowledge base in this folder and reuse its documents.
-    #[arg(long, value_name = "FOLDER")]
-    data_dir: PathBuf,
-    #[command(flatten)]
-    material: Material,
-    /// Measure at these numbers of chunks, in growing order. Copies of documents, with slightly different vectors, are
-    /// added to reach them.
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000, 100_000])]
-    chunks: Vec<u64>,
-    /// Run this many queries.
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    queries: usize,
-}
-
-/// The number of queries that warm up the caches.
-const WARM_UP_QUERIES: usize = 10;
 
 /// The results whose recall is measured.
 const TOP_K: usize = 10;
@@ -88,12 +66,8 @@ struct Searches {
 }
 
 /// Measures at each size and lets the knowledge base grow in between.
-pub(super) async fn measure(args: &Args) -> Result<GrowthReport> {
-    let inputs = collection(&args.material.dir)?;
-    ensure!(!inputs.is_empty(), "{} contains no documents", args.material.dir.display());
-    ensure!(args.chunks.is_sorted(), "the numbers of chunks must be in growing order");
-    let mut queries = Gold::read(&args.material.dir, None)?.queries;
-    queries.truncate(args.queries);
+pub(super) async fn measure(args: &GrowingBase) -> Result<GrowthReport> {
+    let (inputs, queries) = args.read()?;
     let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));
     let open = |options: LmdbOptions| {
         LocalKnowledgeBase::open_with(&args.data_dir, Some(Arc::clone(&embedder)), options)

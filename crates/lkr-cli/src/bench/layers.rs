@@ -2,48 +2,25 @@
 
 use std::{
     fmt,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use lkr::{
-    Mode, Scope, SearchOptions, SearchRequest,
+    Mode, SearchOptions, SearchRequest,
     retrieval::{SearchProfile, SearchStage, Searcher},
 };
 
 use crate::{
     bench::{
-        copies::{CopyEmbedder, copy_of},
-        idle::wait_until_background_work_is_done,
-        material::Material,
+        copies::CopyEmbedder,
+        growing_base::{GrowingBase, WARM_UP_QUERIES, grow},
     },
-    collection::{Gold, Input, Query, collection},
-    import::import_missing,
+    collection::Query,
     local_kb::LocalKnowledgeBase,
     stats::Latency,
 };
-
-/// The arguments of `lkr bench layers`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Keep the knowledge base in this folder and reuse its documents.
-    #[arg(long, value_name = "FOLDER")]
-    data_dir: PathBuf,
-    #[command(flatten)]
-    material: Material,
-    /// Measure at these numbers of chunks, in growing order. Copies of documents, with slightly different vectors, are
-    /// added to reach them.
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000, 100_000])]
-    chunks: Vec<u64>,
-    /// Run this many queries.
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    queries: usize,
-}
-
-/// The number of queries that warm up the caches.
-const WARM_UP_QUERIES: usize = 10;
 
 /// The variants of a search: name, mode, and whether there is a second round. All are compared with the first.
 const VARIANTS: [(&str, Mode, bool); 3] = [
@@ -87,12 +64,8 @@ impl Sample {
 }
 
 /// Measures at each size and lets the knowledge base grow in between.
-pub(super) async fn measure(args: &Args) -> Result<LayersReport> {
-    let inputs = collection(&args.material.dir)?;
-    ensure!(!inputs.is_empty(), "{} contains no documents", args.material.dir.display());
-    ensure!(args.chunks.is_sorted(), "the numbers of chunks must be in growing order");
-    let mut queries = Gold::read(&args.material.dir, None)?.queries;
-    queries.truncate(args.queries);
+pub(super) async fn measure(args: &GrowingBase) -> Result<LayersReport> {
+    let (inputs, queries) = args.read()?;
     let embedder = CopyEmbedder::new(args.material.embedder()?);
     let local_kb = LocalKnowledgeBase::open(&args.data_dir, Some(Arc::new(embedder))).await?;
     let mut figures = LayersReport { queries: queries.len(), sizes: Vec::new() };
@@ -102,25 +75,6 @@ pub(super) async fn measure(args: &Args) -> Result<LayersReport> {
     }
     local_kb.kb.close().await;
     Ok(figures)
-}
-
-/// Copy `n` of all documents.
-pub(super) fn copies(inputs: &[Input], n: usize) -> Vec<Input> {
-    inputs.iter().map(|input| copy_of(input, n)).collect()
-}
-
-/// Ingests copies until there are `size` chunks, waits until the process is idle, and returns the number of chunks.
-pub(super) async fn grow(local_kb: &LocalKnowledgeBase, inputs: &[Input], size: u64) -> Result<u64> {
-    let mut copy = 0;
-    loop {
-        let chunks = local_kb.kb.stats(&Scope::All).await?.counts.chunks;
-        if chunks >= size {
-            wait_until_background_work_is_done().await;
-            return Ok(chunks);
-        }
-        import_missing(&local_kb.kb, copies(inputs, copy)).await?;
-        copy += 1;
-    }
 }
 
 /// Runs each query in all variants, starting with another one each time.

@@ -1,0 +1,64 @@
+//! A knowledge base that grows by copies of its documents, for measurements at several sizes.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use lkr::Scope;
+
+use crate::{
+    bench::{copies::copy_of, idle::wait_until_background_work_is_done, material::Material},
+    collection::{Gold, Input, Query, collection},
+    import::import_missing,
+    local_kb::LocalKnowledgeBase,
+};
+
+/// The number of queries that warm up the caches before a measurement.
+pub(super) const WARM_UP_QUERIES: usize = 10;
+
+/// The arguments of `lkr bench layers` and `lkr bench growth`.
+#[derive(Debug, clap::Args)]
+pub(super) struct GrowingBase {
+    /// Keep the knowledge base in this folder and reuse its documents.
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) data_dir: PathBuf,
+    #[command(flatten)]
+    pub(super) material: Material,
+    /// Measure at these numbers of chunks, in growing order. Copies of documents, with slightly different vectors, are
+    /// added to reach them.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000, 100_000])]
+    pub(super) chunks: Vec<u64>,
+    /// Run this many queries.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    queries: usize,
+}
+
+impl GrowingBase {
+    /// The documents, and the queries.
+    pub(super) fn read(&self) -> Result<(Vec<Input>, Vec<Query>)> {
+        let inputs = collection(&self.material.dir)?;
+        ensure!(!inputs.is_empty(), "{} contains no documents", self.material.dir.display());
+        ensure!(self.chunks.is_sorted(), "the numbers of chunks must be in growing order");
+        let mut queries = Gold::read(&self.material.dir, None)?.queries;
+        queries.truncate(self.queries);
+        Ok((inputs, queries))
+    }
+}
+
+/// Copy `n` of all documents.
+pub(super) fn copies(inputs: &[Input], n: usize) -> Vec<Input> {
+    inputs.iter().map(|input| copy_of(input, n)).collect()
+}
+
+/// Ingests copies until there are `size` chunks, waits until the process is idle, and returns the number of chunks.
+pub(super) async fn grow(local_kb: &LocalKnowledgeBase, inputs: &[Input], size: u64) -> Result<u64> {
+    let mut copy = 0;
+    loop {
+        let chunks = local_kb.kb.stats(&Scope::All).await?.counts.chunks;
+        if chunks >= size {
+            wait_until_background_work_is_done().await;
+            return Ok(chunks);
+        }
+        import_missing(&local_kb.kb, copies(inputs, copy)).await?;
+        copy += 1;
+    }
+}
