@@ -56,11 +56,16 @@ impl Analyzer {
         });
     }
 
-    /// Calls `visit` with each term of a segment of `text`.
-    pub(crate) fn for_each_in(&self, text: &str, segment: &Segment, mut visit: impl FnMut(String)) {
-        for_each_form_in(text, segment, Side::Document, &mut |form, _| {
+    /// Calls `visit` with each term of a segment of `text` and its byte range in the text.
+    pub(crate) fn for_each_in(
+        &self,
+        text: &str,
+        segment: &Segment,
+        mut visit: impl FnMut(String, Range<usize>),
+    ) {
+        for_each_form_in(text, segment, Side::Document, &mut |form, range| {
             if let Some(term) = self.term(form) {
-                visit(term);
+                visit(term, range);
             }
         });
     }

@@ -50,7 +50,7 @@ impl DocumentTerms {
                 continue;
             }
             let mut terms = String::new();
-            self.analyzer.for_each_in(text, &segment, |term| {
+            self.analyzer.for_each_in(text, &segment, |term, _| {
                 visit(&term);
                 terms.push_str(&term);
                 terms.push(END);
@@ -66,7 +66,7 @@ impl DocumentTerms {
         for segment in segments(text) {
             match self.words.get(slice(text, &segment.range)) {
                 Some(terms) => terms.split_terminator(END).for_each(&mut visit),
-                None => self.analyzer.for_each_in(text, &segment, |term| visit(&term)),
+                None => self.analyzer.for_each_in(text, &segment, |term, _| visit(&term)),
             }
         }
     }

@@ -24,7 +24,7 @@ pub use detect::detect;
 pub use document_terms::DocumentTerms;
 pub use estimate::{estimate_tokens, first_tokens, token_costs};
 pub use grounding::{is_supported, support, without_foreign_links};
-pub use highlight::highlights;
+pub use highlight::{Highlighter, highlights};
 pub use language::Language;
 pub use literal::{LiteralMatches, Literals};
 pub use overlap::{Overlap, QueryWords, overlap};

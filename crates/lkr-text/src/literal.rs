@@ -83,9 +83,7 @@ impl Literals {
     /// The literals that `texts` contain together. A phrase must be within one of them.
     #[must_use]
     pub fn matches_in(&self, texts: &[&str]) -> LiteralMatches {
-        let texts_units: Vec<Vec<WordUnit>> = texts.iter().map(|text| word_units(text)).collect();
-        let contains =
-            |phrase: &Phrase| texts_units.iter().any(|units| !phrase_ranges(units, phrase).is_empty());
+        let contains = |phrase: &Phrase| texts.iter().any(|text| !phrase_ranges(text, phrase).is_empty());
         LiteralMatches {
             quoted: !self.quoted.is_empty() && self.quoted.iter().all(contains),
             identifiers: !self.identifiers.is_empty() && self.all_identifiers_in(texts),
@@ -96,12 +94,7 @@ impl Literals {
     /// The ranges of phrases in `text`: byte ranges on character boundaries, unsorted.
     #[must_use]
     pub fn ranges(&self, text: &str) -> Vec<Range<usize>> {
-        let phrases: Vec<&Phrase> = self.quoted.iter().chain(&self.whole_query).collect();
-        if phrases.is_empty() {
-            return Vec::new();
-        }
-        let units = word_units(text);
-        phrases.into_iter().flat_map(|phrase| phrase_ranges(&units, phrase)).collect()
+        self.quoted.iter().chain(&self.whole_query).flat_map(|phrase| phrase_ranges(text, phrase)).collect()
     }
 
     fn all_identifiers_in(&self, texts: &[&str]) -> bool {
@@ -124,31 +117,66 @@ pub(crate) fn contains_all_identifiers(text: &str, sources: &[&str]) -> bool {
     Literals { identifiers, ..Literals::default() }.all_identifiers_in(sources)
 }
 
-/// A word, or a character of a script without spaces, and its byte range.
-type WordUnit = (String, Range<usize>);
-
-fn word_units(text: &str) -> Vec<WordUnit> {
+/// The byte ranges of the words of a text. Each character of a script without spaces is one.
+fn word_units(text: &str) -> Vec<Range<usize>> {
     let mut word_units = Vec::new();
-    let mut push = |range: Range<usize>| word_units.push((bare(slice(text, &range)), range));
     for segment in segments(text) {
         match segment.kind {
-            SegmentKind::Unspaced => clusters(text, &segment.range).for_each(&mut push),
-            SegmentKind::Word | SegmentKind::Pictograph => push(segment.range),
+            SegmentKind::Unspaced => word_units.extend(clusters(text, &segment.range)),
+            SegmentKind::Word | SegmentKind::Pictograph => word_units.push(segment.range),
         }
     }
     word_units
 }
 
 fn phrase(text: &str) -> Phrase {
-    word_units(text).into_iter().map(|(word, _)| word).collect()
+    word_units(text).iter().map(|range| bare(slice(text, range))).collect()
 }
 
-/// The byte ranges of `phrase` in a text.
-fn phrase_ranges(units: &[WordUnit], phrase: &Phrase) -> Vec<Range<usize>> {
-    let matches =
-        |window: &&[WordUnit]| window.iter().zip(phrase).all(|((word, _), expected)| word == expected);
-    let span = |window: &[WordUnit]| Some(window.first()?.1.start..window.last()?.1.end);
-    units.windows(phrase.len().max(1)).filter(matches).filter_map(span).collect()
+/// The byte ranges of `phrase` in `text`.
+fn phrase_ranges(text: &str, phrase: &Phrase) -> Vec<Range<usize>> {
+    if !may_contain(text, phrase) {
+        return Vec::new();
+    }
+    let is_word = |(range, expected): (&Range<usize>, &String)| is_bare_form(expected, slice(text, range));
+    let matches = |window: &&[Range<usize>]| window.iter().zip(phrase).all(is_word);
+    let span = |window: &[Range<usize>]| Some(window.first()?.start..window.last()?.end);
+    word_units(text).windows(phrase.len().max(1)).filter(matches).filter_map(span).collect()
+}
+
+/// Whether `text` may contain `phrase`. Most texts contain few of a query's words, and finding none of them takes less time than
+/// dividing the text into words.
+fn may_contain(text: &str, phrase: &Phrase) -> bool {
+    let longest = phrase.iter().filter(|word| word.is_ascii()).max_by_key(|word| word.len());
+    let is_changed = || !text.is_ascii() && text.chars().any(may_become_ascii);
+    longest.is_none_or(|word| contains_in_any_case(text, word) || is_changed())
+}
+
+/// Whether `text` contains a word in ASCII letters of any case, possibly as a part of another one.
+fn contains_in_any_case(text: &str, word: &str) -> bool {
+    let Some((first, rest)) = word.as_bytes().split_first() else { return true };
+    let mut bytes = text.as_bytes();
+    while let Some(at) = bytes.iter().position(|byte| byte.eq_ignore_ascii_case(first)) {
+        bytes = bytes.get(at + 1..).unwrap_or_default();
+        if bytes.get(..rest.len()).is_some_and(|next| next.eq_ignore_ascii_case(rest)) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a word with this character may be equal to one in ASCII letters, because accents and forms are ignored.
+fn may_become_ascii(c: char) -> bool {
+    !c.is_ascii() && (class(c) != CharClass::Other || matches!(c, '\u{2010}' | '\u{2011}'))
+}
+
+/// Whether `bare(word)` is `expected`.
+fn is_bare_form(expected: &str, word: &str) -> bool {
+    if !word.is_ascii() {
+        return bare(word) == expected;
+    }
+    let lower = word.bytes().map(|byte| byte.to_ascii_lowercase());
+    word.len() == expected.len() && lower.eq(expected.bytes())
 }
 
 /// The texts between pairs of quotation marks.
@@ -252,6 +280,32 @@ mod tests {
         assert_eq!(matches("東京タワー", &["私は東京タワーに行く"]), (false, false, true));
         assert_eq!(matches("「東京タワー」の高さ", &["東京スカイタワー"]), (false, false, false));
         assert_eq!(matches("GitLabの使い方", &["これはGitLabの使い方です"]), (false, true, true));
+    }
+
+    #[test]
+    fn phrases_match_words_in_any_form() {
+        check_phrase("the salty ocean", "a SALTY Ocean, the Salty ocean", &["the Salty ocean"]);
+        check_phrase("the salty ocean", "an ocean, saltyish; the salt y ocean", &[]);
+        // The longest word has an accent, is in wide letters, and is in the text only without one.
+        check_phrase("the salty oceans", "the salty océans", &["the salty océans"]);
+        check_phrase("the salty oceans", "“the salty ｏｃｅａｎｓ”", &["the salty ｏｃｅａｎｓ"]);
+        check_phrase("the salty océans", "the salty oceans", &["the salty oceans"]);
+        check_phrase("der Straße nach", "Der STRASSE nach", &["Der STRASSE nach"]);
+        check_phrase("well-known sea", "a well‐known sea", &[]);
+        check_phrase("东 sea", "东 Sea, 东海", &["东 Sea"]);
+    }
+
+    /// Checks that the ranges of the query as a phrase in a text are these, and that comparing all words finds the same.
+    #[track_caller]
+    fn check_phrase(query: &str, text: &str, expected: &[&str]) {
+        let found: Vec<_> =
+            phrase_ranges(text, &phrase(query)).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(found, expected);
+        assert_eq!(Literals::of(query).matches_in(&[text]).whole_query, !expected.is_empty());
+        assert_eq!(
+            phrase(text).windows(phrase(query).len()).filter(|words| *words == phrase(query)).count(),
+            found.len()
+        );
     }
 
     #[test]

@@ -58,6 +58,12 @@ fn algorithm(word: &str, language: Option<Language>) -> Option<Algorithm> {
     }
 }
 
+/// Whether words from a to z are stemmed as English ones in texts of a language. The stemmer of English keeps the first letter of
+/// such a word.
+pub(crate) fn is_english(language: Option<Language>) -> bool {
+    matches!(latin(language.map_or("", Language::code)), Some(Algorithm::English))
+}
+
 /// The stemmer of a language of Latin script; English if the language is unknown or has another script.
 fn latin(code: &str) -> Option<Algorithm> {
     if let Some((_, algorithm)) = LATIN_STEMMERS.iter().find(|(listed, _)| *listed == code) {
