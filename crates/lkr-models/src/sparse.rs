@@ -1,5 +1,5 @@
 use lkr_domain::{Layer, SparseVector};
-use lkr_text::{Analyzer, DocumentTerms, Language, query_terms};
+use lkr_text::{Analyzer, DocumentTerms, Language, QueryTerm, query_terms};
 
 /// Turns texts into BM25 term weights. The score of a passage for a query is the dot product of their vectors, with
 /// each term weighted by its inverse document frequency, which the store supplies:
@@ -58,7 +58,13 @@ impl SparseEncoder {
     /// The vector of a query: the weight of each term, summed over its occurrences.
     #[must_use]
     pub fn query(&self, text: &str) -> SparseVector {
-        SparseVector::from_pairs(query_terms(text).into_iter().map(|term| (term_id(&term.term), term.weight)))
+        self.terms(&query_terms(text))
+    }
+
+    /// The vector of a query with these terms.
+    #[must_use]
+    pub fn terms(&self, terms: &[QueryTerm]) -> SparseVector {
+        SparseVector::from_pairs(terms.iter().map(|term| (term_id(&term.term), term.weight)))
     }
 }
 
@@ -145,6 +151,7 @@ mod tests {
         assert!(matches("東京", "東京タワーは高い", "ja"));
         assert!(matches("err-1001", "It fails with ERR-1001.", "en"));
         assert!(!matches("planet", "Volcanoes erupt.", "en"));
+        assert_eq!(encoder.terms(&query_terms("two moons")), encoder.query("two moons"));
         assert!(encoder.query("?!").is_empty() && encoder.passage("", None, 0.0).is_empty());
     }
 

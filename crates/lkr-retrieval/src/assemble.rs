@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lkr_catalog::node_of;
 use lkr_domain::{Chunk, Document, Layer};
-use lkr_text::{Language, Literals, QueryTerm, highlights};
+use lkr_text::{Highlighter, Language, Literals, QueryTerm};
 use lkr_vectors::Point;
 
 use crate::{
@@ -43,14 +43,20 @@ pub(crate) fn assemble(
 
 fn results(retrieved: &mut Retrieved, marks: &QueryMarks) -> Vec<SearchResult> {
     let Retrieved { ranked, contents, documents, .. } = retrieved;
+    let mut highlighter = Highlighter::new(&marks.terms, &marks.literals);
     let result = |candidate: &Candidate| {
         let chunk = contents.chunks.remove(&candidate.id)?;
-        Some(result(candidate, chunk, documents.get(&candidate.origin.doc_id)?, marks))
+        Some(result(candidate, chunk, documents.get(&candidate.origin.doc_id)?, &mut highlighter))
     };
     ranked.candidates.iter().filter_map(result).collect()
 }
 
-fn result(candidate: &Candidate, chunk: Chunk, document: &Document, marks: &QueryMarks) -> SearchResult {
+fn result(
+    candidate: &Candidate,
+    chunk: Chunk,
+    document: &Document,
+    highlighter: &mut Highlighter<'_>,
+) -> SearchResult {
     let language = Language::from_code(&document.language);
     SearchResult {
         chunk_id: candidate.id,
@@ -64,7 +70,7 @@ fn result(candidate: &Candidate, chunk: Chunk, document: &Document, marks: &Quer
         page_end: chunk.pages.map(|pages| pages.end),
         char_start: chunk.span.start,
         char_end: chunk.span.end,
-        highlights: highlights(&marks.terms, &marks.literals, &chunk.text, language),
+        highlights: highlighter.highlights(&chunk.text, language),
         text: chunk.text,
         score: candidate.score,
         scores: candidate.scores,

@@ -1,8 +1,10 @@
 //! Headings as evidence. A node's own heading is evidence for its chunks that neither the vector nor the term weights
 //! of its whole text preserve. Pure functions. See docs/studies.md#headings-as-evidence.
 
+use std::collections::HashMap;
+
 use lkr_domain::PointId;
-use lkr_text::{Language, QueryWords};
+use lkr_text::{Language, QueryTerm, QueryWords};
 
 use crate::{GroupBy, candidate::Candidate, fusion, ids::IdSet, page::page};
 
@@ -12,15 +14,35 @@ pub(crate) const DEPTH: usize = 30;
 /// How many of the best candidates decide how much the upper layers count. See docs/studies.md#headings-as-evidence.
 const HEADED_DEPTH: usize = 10;
 
-/// The share of the query in the heading right above a chunk in `language`, from 0 to 1; `None` without a heading.
-pub(crate) fn share(query: &QueryWords<'_>, path: &[String], language: &str) -> Option<f64> {
-    let language = Language::from_code(language);
-    path.last().map(|heading| fusion::heading_share(query.overlap(heading, language)))
+/// The shares of a query in headings. Of chunks that are below the same heading, it compares that once.
+#[derive(Debug)]
+pub(crate) struct HeadingShares<'q> {
+    query: QueryWords<'q>,
+    /// By language and heading.
+    known: HashMap<String, HashMap<String, f64>>,
+}
+
+impl<'q> HeadingShares<'q> {
+    pub(crate) fn new(query: &'q [QueryTerm]) -> Self {
+        Self { query: QueryWords::new(query), known: HashMap::new() }
+    }
+
+    /// The share of the query in the heading right above a chunk in `language`, from 0 to 1; `None` without a heading.
+    pub(crate) fn share(&mut self, path: &[String], language: &str) -> Option<f64> {
+        let heading = path.last()?;
+        if let Some(known) = self.known.get(language).and_then(|known| known.get(heading)) {
+            return Some(*known);
+        }
+        let overlap = self.query.overlap(heading, Language::from_code(language));
+        let share = fusion::heading_share(overlap);
+        self.known.entry(language.to_owned()).or_default().insert(heading.clone(), share);
+        Some(share)
+    }
 }
 
 /// Adds the evidence of headings to the scores of the best of `candidates`, which are sorted, and reduces the evidence
-/// of the upper layers of all of them by as much as headings cover it. `share` returns what [`share`] returned for a
-/// candidate. Returns the share of the upper layers' evidence that counts.
+/// of the upper layers of all of them by as much as headings cover it. `share` returns what [`HeadingShares::share`]
+/// returned for a candidate. Returns the share of the upper layers' evidence that counts.
 pub(crate) fn apply(candidates: &mut [Candidate], share: impl Fn(PointId) -> Option<f64>) -> f64 {
     let best: IdSet<PointId> = page(candidates, GroupBy::Chunk, DEPTH).iter().map(|best| best.id).collect();
     let first = candidates.iter().take(HEADED_DEPTH);
@@ -45,13 +67,17 @@ mod tests {
     #[test]
     fn share_counts_the_query_words_in_the_nearest_heading() {
         let terms = lkr_text::query_terms("the maximum number of layers");
-        let words = QueryWords::new(&terms);
-        let share = |path: &[String]| share(&words, path, "en");
+        let mut shares = HeadingShares::new(&terms);
+        let mut share = |path: &[String]| shares.share(path, "en");
         let path = |headings: &[&str]| headings.iter().map(|&heading| heading.to_owned()).collect::<Vec<_>>();
         assert_eq!(share(&path(&["Training", "Layers"])), Some(1.0 / 3.0));
         assert_eq!(share(&path(&["Layers", "Training"])), Some(0.0), "only the nearest heading counts");
         assert_eq!(share(&path(&["Layers of the cake and its cream"])), Some(0.0), "mostly something else");
         assert_eq!(share(&[]), None);
+        assert_eq!(share(&path(&["Training", "Layers"])), Some(1.0 / 3.0), "known by now");
+        // Only English stems make one of these.
+        assert_eq!(shares.share(&path(&["Layered"]), "en"), Some(1.0 / 3.0));
+        assert_eq!(shares.share(&path(&["Layered"]), "pl"), Some(0.0));
     }
 
     #[test]

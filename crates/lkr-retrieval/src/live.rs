@@ -9,7 +9,7 @@ use lkr_vectors::PointOrigin;
 use crate::{
     Result, SearchRequest,
     candidate::Candidate,
-    ids::IdMap,
+    ids::{IdMap, IdSet},
     legs::{Leg, Legs},
 };
 
@@ -56,10 +56,16 @@ pub(crate) async fn retain_live(
     request: &SearchRequest,
     legs: &mut Legs,
 ) -> Result<Liveness> {
-    let records = records(catalog, request, revisions(legs)).await?;
-    let stale: BTreeSet<_> = revisions(legs).filter(|&revision| !is_live(&records, revision)).collect();
+    // Many hits are of one revision.
+    let revisions: IdSet<(DocId, u64)> =
+        legs.all.iter().flat_map(|leg| &leg.hits).map(|hit| revision(&hit.origin)).collect();
+    let records = records(catalog, request, revisions.iter().copied()).await?;
+    let stale: BTreeSet<_> = revisions.into_iter().filter(|&revision| !is_live(&records, revision)).collect();
     let replaced = stale.iter().any(|(doc_id, _)| records.contains_key(doc_id));
-    let starved = legs.all.iter_mut().map(|leg| drop_stale(leg, &records)).fold(false, |any, one| any | one);
+    let mut starved = false;
+    if !stale.is_empty() {
+        legs.all.iter_mut().for_each(|leg| starved |= drop_stale(leg, &stale));
+    }
     Ok(Liveness { records, stale, starved, replaced })
 }
 
@@ -95,10 +101,6 @@ async fn records(
     Ok(shown)
 }
 
-fn revisions(legs: &Legs) -> impl Iterator<Item = (DocId, u64)> {
-    legs.all.iter().flat_map(|leg| &leg.hits).map(|hit| revision(&hit.origin))
-}
-
 const fn revision(origin: &PointOrigin) -> (DocId, u64) {
     (origin.doc_id, origin.revision)
 }
@@ -108,8 +110,8 @@ fn is_live(records: &DocumentRecords, (doc_id, revision): (DocId, u64)) -> bool 
 }
 
 /// Drops a leg's stale hits, and returns whether they may have displaced live ones.
-fn drop_stale(leg: &mut Leg, records: &DocumentRecords) -> bool {
+fn drop_stale(leg: &mut Leg, stale: &BTreeSet<(DocId, u64)>) -> bool {
     let listed = leg.hits.len();
-    leg.hits.retain(|hit| is_live(records, revision(&hit.origin)));
+    leg.hits.retain(|hit| !stale.contains(&revision(&hit.origin)));
     leg.full && leg.hits.len() * 2 < listed
 }

@@ -177,7 +177,7 @@ impl<'a> Search<'a> {
         let Self { state, request, .. } = self;
         let literals = Arc::new(Literals::of(&request.query));
         let terms: Arc<[QueryTerm]> = query_terms(&request.query).into();
-        let query = self.times.measure(SearchStage::Encode, self.encode()).await?;
+        let query = self.times.measure(SearchStage::Encode, self.encode(&terms)).await?;
         let stores = Stores { vectors: &*state.vectors, catalog: &state.catalog, times: &self.times };
         let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;
         let refinement = Refinement {
@@ -199,8 +199,8 @@ impl<'a> Search<'a> {
         Ok(Some(Found { retrieved, marks: QueryMarks { terms, literals }, warnings, cacheable, profile }))
     }
 
-    async fn encode(&self) -> Result<EncodedQuery> {
-        let sparse = SparseEncoder::default().query(&self.request.query);
+    async fn encode(&self, terms: &[QueryTerm]) -> Result<EncodedQuery> {
+        let sparse = SparseEncoder::default().terms(terms);
         let mut query = encode(&self.request.query, sparse, &self.encoder, &self.state.options).await;
         if let Some(dense) = &mut query.dense
             && dense.cosine_scale.is_none()

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use lkr_catalog::chunk_of;
 use lkr_domain::{Chunk, Layer, PointId};
 use lkr_layers::indexed_chunk;
-use lkr_text::{LiteralMatches, Literals, QueryTerm, QueryWords};
+use lkr_text::{LiteralMatches, Literals, QueryTerm};
 use lkr_vectors::{Point, VectorStore};
 use tokio::task::spawn_blocking;
 
 use crate::{
     Result,
     candidate::{self, Candidate},
-    headings,
+    headings::{self, HeadingShares},
     ids::IdMap,
     live::Documents,
     points,
@@ -114,10 +114,10 @@ impl Refinement {
         let inputs: Vec<_> = inputs.collect();
         let (literals, terms) = (Arc::clone(&self.literals), self.terms.clone());
         let examine_all = move || {
-            let query = terms.as_deref().map(QueryWords::new);
+            let mut headings = terms.as_deref().map(HeadingShares::new);
             let each = inputs.into_iter().map(|(id, title, language, point)| {
                 let chunk = chunk_of(point.payload)?;
-                let heading = query.as_ref().and_then(|query| headings::share(query, &chunk.path, &language));
+                let heading = headings.as_mut().and_then(|headings| headings.share(&chunk.path, &language));
                 let literals = literal_matches(&literals, &title, &chunk);
                 Ok((id, ExaminedChunk { literals, heading, chunk }))
             });
