@@ -3,7 +3,7 @@
 use lkr_domain::{Layer, PointId};
 use lkr_vectors::{Collection, Include, Point, Result, VectorStore};
 
-/// The payloads of points, in the order of `ids`; `None` for points that are gone.
+/// The points with their payloads alone, in the order of `ids`; `None` for points that are gone.
 pub(crate) async fn read(
     vectors: &dyn VectorStore,
     layer: Layer,
@@ -12,5 +12,5 @@ pub(crate) async fn read(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    vectors.get(&Collection::from(layer), &ids, Include::Payload).await
+    vectors.get(&Collection::from(layer), &ids, Include::Content).await
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use lkr_domain::{DocId, PointId, SparseVector};
-use lkr_vectors::{Hit, Include, Point, PointOrigin};
+use lkr_vectors::{Hit, Include, Point, PointOrigin, Tags};
 use qdrant_client::qdrant::{
     self, NamedVectors, PayloadIncludeSelector, PointStruct, RetrievedPoint, ScoredPoint, Vector, Vectors,
     WithPayloadSelector, WithVectorsSelector, point_id::PointIdOptions, vector, vector_output, vectors,
@@ -67,12 +67,16 @@ pub(crate) fn decode(point: RetrievedPoint, with: Include) -> InternalResult<Poi
     let RetrievedPoint { id, payload, vectors, .. } = point;
     let id = decode_id(id.as_ref())?;
     let (dense, sparse) = match with {
-        Include::Payload => (None, SparseVector::default()),
+        Include::Content | Include::Payload => (None, SparseVector::default()),
         Include::All => decode_vectors(vectors),
     };
     let text = payload.get(PAYLOAD).and_then(value::as_text).ok_or_else(|| damaged(id, PAYLOAD))?;
     let json = serde_json::from_str(text).map_err(|_| damaged(id, PAYLOAD))?;
-    let (origin, tags) = (decode_origin(id, &payload)?, tag_fields::decode(&payload)?);
+    let tags = match with {
+        Include::Content => Tags::new(),
+        Include::Payload | Include::All => tag_fields::decode(&payload)?,
+    };
+    let origin = decode_origin(id, &payload)?;
     Ok(Point { id, origin, tags, dense, sparse, payload: json })
 }
 

@@ -139,6 +139,8 @@ pub enum QueryVector {
 /// Which parts of a point to return besides id and origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Include {
+    /// The payload; the tags and the vectors are empty.
+    Content,
     /// The payload and the tags; the vectors are empty.
     Payload,
     /// Everything.

@@ -4,14 +4,14 @@ use std::ops::Bound;
 
 use heed::RoTxn;
 use lkr_domain::{PointId, SparseVector};
-use lkr_vectors::{Filter, Include, Page, Point, ScrollCursor};
+use lkr_vectors::{Filter, Include, Page, Point, ScrollCursor, Tags};
 use roaring::RoaringBitmap;
 
 use super::{
     describe_point_part, filter, keys,
     record::Body,
     registry::CollectionEntry,
-    rows::{body, origin, tags_and_payload, vector},
+    rows::{body, origin, payload, tags_and_payload, vector},
 };
 use crate::{
     codec::damaged,
@@ -34,6 +34,11 @@ pub(crate) fn point(
     let name = || describe_point_part(kb, txn, entry.number, id, "the payload");
     let parse = |payload: &[u8]| serde_json::from_slice(payload).map_err(|_| damaged(name));
     Ok(match with {
+        Include::Content => {
+            let payload = parse(payload(kb, txn, entry.number, id)?)?;
+            let (dense, sparse) = (None, SparseVector::default());
+            Point { id: point, origin, tags: Tags::new(), dense, sparse, payload }
+        }
         Include::Payload => {
             let (tags, payload) = tags_and_payload(kb, txn, entry.number, id)?;
             let (dense, sparse) = (None, SparseVector::default());

@@ -48,6 +48,13 @@ pub(crate) fn tags_and_payload<'t>(
     Ok((TagReader::default().read(kb, txn, collection, tags)?, payload))
 }
 
+/// The payload of an internal id, which must exist. Its tags are not read, which may be those of another row.
+pub(crate) fn payload<'t>(kb: &Kb, txn: &'t RoTxn, collection: u16, id: u32) -> InternalResult<&'t [u8]> {
+    let name = || describe_point_part(kb, txn, collection, id, "the body");
+    let parts = record::tags_and_payload(body_row(kb, txn, collection, id)?);
+    parts.map(|(_, payload)| payload).ok_or_else(|| damaged(name))
+}
+
 /// The body of an internal id, which must exist.
 pub(crate) fn stored_body(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> InternalResult<StoredBody> {
     let name = || describe_point_part(kb, txn, collection, id, "the body");

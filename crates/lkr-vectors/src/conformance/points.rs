@@ -21,7 +21,8 @@ fn complete_point(n: u32) -> Point {
     }
 }
 
-/// `Include::All` returns the point as stored, and `Include::Payload` returns it without vectors.
+/// `Include::All` returns the point as stored, `Include::Payload` returns it without vectors, and `Include::Content` also
+/// without tags.
 pub async fn get_and_scroll_return_points_as_stored(store: Store) {
     let name = create_collection(&store).await;
     store.upsert(&name, vec![complete_point(1), point(2)]).await.unwrap();
@@ -31,11 +32,16 @@ pub async fn get_and_scroll_return_points_as_stored(store: Store) {
     let bare = Point { dense: None, sparse: sparse(&[]), ..complete_point(1) };
     let found = store.get(&name, &[id(1)], Include::Payload).await.unwrap();
     assert_eq!(found[0].as_ref().unwrap(), &bare);
+    let content = Point { tags: tags(&[]), ..bare.clone() };
+    let found = store.get(&name, &[id(1)], Include::Content).await.unwrap();
+    assert_eq!(found[0].as_ref().unwrap(), &content);
     let only = Filter::only(Condition::Ids(vec![id(1)]));
     let page = store.scroll(&name, &only, None, 10, Include::All).await.unwrap();
     assert_points_equal(&page.points[0], &complete_point(1));
     let page = store.scroll(&name, &only, None, 10, Include::Payload).await.unwrap();
     assert_eq!(page.points, [bare]);
+    let page = store.scroll(&name, &only, None, 10, Include::Content).await.unwrap();
+    assert_eq!(page.points, [content]);
 }
 
 /// A payload may be any JSON value.

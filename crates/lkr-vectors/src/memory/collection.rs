@@ -142,10 +142,11 @@ fn matches(filter: &Filter, point: &Point) -> bool {
 fn select_parts(point: &Point, with: Include) -> Point {
     match with {
         Include::All => point.clone(),
-        Include::Payload => Point {
+        Include::Payload => Point { tags: point.tags.clone(), ..select_parts(point, Include::Content) },
+        Include::Content => Point {
             id: point.id,
             origin: point.origin,
-            tags: point.tags.clone(),
+            tags: Tags::new(),
             dense: None,
             sparse: SparseVector::default(),
             payload: point.payload.clone(),
