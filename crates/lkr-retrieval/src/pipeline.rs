@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use lkr_models::SparseEncoder;
 use lkr_text::{Literals, QueryTerm, query_terms};
-use tokio::{sync::SemaphorePermit, task::spawn_blocking};
+use lkr_vectors::{may_block, on_blocking_thread};
+use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use crate::{
     CacheKey, Fusion, LegCandidates, Mode, Result, SearchProfile, SearchRequest, SearchResponse, SearchStage,
@@ -47,7 +48,7 @@ pub(crate) struct NewAnswer {
 
 /// Answers a request.
 pub(crate) async fn answer(
-    state: &SearcherState,
+    state: &Arc<SearcherState>,
     sources: &ModelSources,
     request: ValidatedRequest,
 ) -> Result<Answer> {
@@ -77,7 +78,7 @@ pub(crate) struct Found {
 
 /// Finds the results of a request, without the cache.
 pub(crate) async fn find(
-    state: &SearcherState,
+    state: &Arc<SearcherState>,
     sources: &ModelSources,
     request: ValidatedRequest,
 ) -> Result<Found> {
@@ -86,8 +87,9 @@ pub(crate) async fn find(
     let mut attempts = MAX_MODEL_SWITCHES;
     loop {
         search.encoder = search.encoder_of(sources, attempts).await?;
-        let _permit = search.permit().await?;
-        if let Some(found) = search.find(None).await? {
+        let permit = search.permit().await?;
+        let retrieval = search.retrieval(None).await?;
+        if let Some(found) = retrieval.run(permit, Retrieval::find).await? {
             return Ok(found);
         }
         attempts = attempts.saturating_sub(1);
@@ -96,26 +98,39 @@ pub(crate) async fn find(
 
 /// One search with the models that it uses.
 struct Search<'a> {
-    state: &'a SearcherState,
+    state: &'a Arc<SearcherState>,
     request: ValidatedRequest,
     encoder: DenseEncoder,
     reranking: Reranking,
     summarizer: Option<Summarizer>,
-    times: StageTimes,
+    times: Arc<StageTimes>,
+}
+
+/// What a search does once its query is encoded.
+#[derive(Debug)]
+struct Retrieval {
+    state: Arc<SearcherState>,
+    request: ValidatedRequest,
+    /// The catalog's generation, if it was read already.
+    generation: Option<u64>,
+    query: EncodedQuery,
+    marks: QueryMarks,
+    refinement: Refinement,
+    times: Arc<StageTimes>,
 }
 
 impl<'a> Search<'a> {
     fn new(
-        state: &'a SearcherState,
+        state: &'a Arc<SearcherState>,
         request: ValidatedRequest,
         reranking: Reranking,
         summarizer: Option<Summarizer>,
     ) -> Self {
-        let (encoder, times) = (DenseEncoder::NoModel, StageTimes::default());
+        let (encoder, times) = (DenseEncoder::NoModel, Arc::default());
         Self { state, request, encoder, reranking, summarizer, times }
     }
 
-    async fn permit(&self) -> Result<SemaphorePermit<'a>> {
+    async fn permit(&self) -> Result<OwnedSemaphorePermit> {
         self.times.measure(SearchStage::Admission, self.state.permit()).await
     }
 
@@ -135,10 +150,12 @@ impl<'a> Search<'a> {
             return Ok(Some(Answer::Cached(response)));
         }
         let permit = self.permit().await?;
-        let retrieved = self.retrieve(key.generation).await?;
-        // The permit is released before a language model is called, so that a slow model blocks no other search.
-        drop(permit);
-        let Some((response, legs, cacheable)) = retrieved else { return Ok(None) };
+        // The permit is released with the retrieval, before a language model is called, so that a slow model blocks no other
+        // search.
+        let retrieval = self.retrieval(Some(key.generation)).await?;
+        let Some((response, legs, cacheable)) = retrieval.run(permit, Retrieval::answer).await? else {
+            return Ok(None);
+        };
         let summarizer = self.summarizer.clone();
         let profile = SearchProfile { stages: self.times.stages(), legs };
         Ok(Some(Answer::New(Box::new(NewAnswer { response, key, summarizer, cacheable, profile }))))
@@ -158,45 +175,27 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Finds the results and assembles the response; also returns the legs, and whether it may be cached. `None` if the
-    /// live vectors were switched to another model meanwhile.
-    async fn retrieve(&self, generation: u64) -> Result<Option<(SearchResponse, Vec<LegCandidates>, bool)>> {
-        let found = self.find(Some(generation)).await?;
-        let Some(Found { mut retrieved, marks, warnings, cacheable, profile }) = found else {
-            return Ok(None);
-        };
-        let request = self.request.clone();
-        let assembled = spawn_blocking(move || assemble(&request, &mut retrieved, &marks, warnings));
-        let response = self.times.measure(SearchStage::Assemble, assembled).await??;
-        Ok(Some((response, profile.legs, cacheable)))
-    }
-
-    /// Encodes the query and retrieves; `None` if the live vectors were switched to another model meanwhile. `generation`
-    /// is the catalog's, if it was read already.
-    async fn find(&self, generation: Option<u64>) -> Result<Option<Found>> {
+    /// Encodes the query. `generation` is the catalog's, if it was read already.
+    async fn retrieval(&self, generation: Option<u64>) -> Result<Retrieval> {
         let Self { state, request, .. } = self;
         let literals = Arc::new(Literals::of(&request.query));
         let terms: Arc<[QueryTerm]> = query_terms(&request.query).into();
         let query = self.times.measure(SearchStage::Encode, self.encode(&terms)).await?;
-        let stores = Stores { vectors: &*state.vectors, catalog: &state.catalog, times: &self.times };
         let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;
         let refinement = Refinement {
             literals: Arc::clone(&literals),
             terms: has_headings.then(|| Arc::clone(&terms)),
             reranking: self.reranking.clone(),
         };
-        let retrieved = retrieve(stores, (request, generation), &query, &refinement, &state.options).await?;
-        if retrieved.legs.model_mismatch {
-            return Ok(None);
-        }
-        if let (RerankOutcome::TimedOut, Some(profile)) = (&retrieved.rerank, self.reranking.profile()) {
-            state.start_cooldown(profile.id.clone());
-        }
-        let rerank_succeeded = matches!(retrieved.rerank, RerankOutcome::Off | RerankOutcome::Done(_));
-        let cacheable = retrieved.consistent && rerank_succeeded && !query.degraded;
-        let warnings = warnings(request, query, &retrieved);
-        let profile = SearchProfile { stages: self.times.stages(), legs: retrieved.legs.candidates() };
-        Ok(Some(Found { retrieved, marks: QueryMarks { terms, literals }, warnings, cacheable, profile }))
+        Ok(Retrieval {
+            state: Arc::clone(state),
+            request: request.clone(),
+            generation,
+            query,
+            marks: QueryMarks { terms, literals },
+            refinement,
+            times: Arc::clone(&self.times),
+        })
     }
 
     async fn encode(&self, terms: &[QueryTerm]) -> Result<EncodedQuery> {
@@ -209,6 +208,68 @@ impl<'a> Search<'a> {
         }
         Ok(query)
     }
+}
+
+impl Retrieval {
+    /// Does `work`, such as [`find`](Self::find). It asks the stores several times, one after another, so if their reads
+    /// block and no model is waited for, it runs on one blocking thread as a whole. The permit is held until it has ended, even if
+    /// nobody waits for it any more.
+    async fn run<T, F>(
+        self,
+        permit: OwnedSemaphorePermit,
+        work: impl FnOnce(Self) -> F + Send + 'static,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send,
+    {
+        let waits_for_model = matches!(self.refinement.reranking, Reranking::Model(..));
+        let in_place = !waits_for_model && self.state.vectors.reads_block();
+        let work = move || async move {
+            let done = work(self).await;
+            drop(permit);
+            done
+        };
+        if in_place { on_blocking_thread(work).await? } else { work().await }
+    }
+
+    /// Finds the results and assembles the response; also returns the legs, and whether it may be cached. `None` if the
+    /// live vectors were switched to another model meanwhile.
+    async fn answer(self) -> Result<Option<(SearchResponse, Vec<LegCandidates>, bool)>> {
+        let (request, times) = (self.request.clone(), Arc::clone(&self.times));
+        let Some(found) = self.find().await? else { return Ok(None) };
+        let Found { mut retrieved, marks, warnings, cacheable, profile } = found;
+        let assembled = blocking(move || assemble(&request, &mut retrieved, &marks, warnings));
+        let response = times.measure(SearchStage::Assemble, assembled).await??;
+        Ok(Some((response, profile.legs, cacheable)))
+    }
+
+    /// Finds the results; `None` if the live vectors were switched to another model meanwhile.
+    async fn find(self) -> Result<Option<Found>> {
+        let Self { state, request, generation, query, marks, refinement, times } = self;
+        let stores = Stores { vectors: &*state.vectors, catalog: &state.catalog, times: &times };
+        let retrieved = retrieve(stores, (&request, generation), &query, &refinement, &state.options).await?;
+        if retrieved.legs.model_mismatch {
+            return Ok(None);
+        }
+        if let (RerankOutcome::TimedOut, Some(profile)) = (&retrieved.rerank, refinement.reranking.profile())
+        {
+            state.start_cooldown(profile.id.clone());
+        }
+        let rerank_succeeded = matches!(retrieved.rerank, RerankOutcome::Off | RerankOutcome::Done(_));
+        let cacheable = retrieved.consistent && rerank_succeeded && !query.degraded;
+        let warnings = warnings(&request, query, &retrieved);
+        let profile = SearchProfile { stages: times.stages(), legs: retrieved.legs.candidates() };
+        Ok(Some(Found { retrieved, marks, warnings, cacheable, profile }))
+    }
+}
+
+/// Runs work that takes CPU time on a thread that may block.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    if may_block() {
+        return Ok(work());
+    }
+    Ok(spawn_blocking(work).await?)
 }
 
 fn warnings(request: &SearchRequest, query: EncodedQuery, retrieved: &Retrieved) -> Vec<String> {

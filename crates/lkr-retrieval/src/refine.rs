@@ -7,7 +7,6 @@ use lkr_domain::{Chunk, Layer, PointId};
 use lkr_layers::indexed_chunk;
 use lkr_text::{LiteralMatches, Literals, QueryTerm};
 use lkr_vectors::{Point, VectorStore};
-use tokio::task::spawn_blocking;
 
 use crate::{
     Result,
@@ -15,6 +14,7 @@ use crate::{
     headings::{self, HeadingShares},
     ids::IdMap,
     live::Documents,
+    pipeline::blocking,
     points,
     rerank::{RerankOutcome, Reranking, rerank},
 };
@@ -123,7 +123,7 @@ impl Refinement {
             });
             each.collect::<Result<_>>()
         };
-        spawn_blocking(examine_all).await?
+        blocking(examine_all).await?
     }
 }
 

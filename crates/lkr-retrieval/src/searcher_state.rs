@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lkr_catalog::Catalog;
 use lkr_vectors::VectorStore;
 use tokio::{
-    sync::{Semaphore, SemaphorePermit},
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout},
 };
 
@@ -18,7 +18,7 @@ pub(crate) struct SearcherState {
     pub(crate) catalog: Catalog,
     pub(crate) options: SearchOptions,
     cache: Arc<dyn SearchCache>,
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
     cooldown: Mutex<Option<Cooldown>>,
 }
 
@@ -36,7 +36,7 @@ impl SearcherState {
         cache: Arc<dyn SearchCache>,
         options: SearchOptions,
     ) -> Self {
-        let permits = Semaphore::new(options.max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
+        let permits = Arc::new(Semaphore::new(options.max_concurrent.clamp(1, Semaphore::MAX_PERMITS)));
         Self { vectors, catalog, options, cache, permits, cooldown: Mutex::default() }
     }
 
@@ -82,8 +82,8 @@ impl SearcherState {
     ///
     /// # Errors
     /// `Overloaded` if none was free within the admission timeout.
-    pub(crate) async fn permit(&self) -> Result<SemaphorePermit<'_>> {
-        match timeout(self.options.admission_timeout, self.permits.acquire()).await {
+    pub(crate) async fn permit(&self) -> Result<OwnedSemaphorePermit> {
+        match timeout(self.options.admission_timeout, Arc::clone(&self.permits).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             // The semaphore is never closed.
             Ok(Err(_)) | Err(_) => Err(Error::overloaded(self.options.max_concurrent)),

@@ -8,6 +8,7 @@ use std::{
 
 use heed::{RoTxn, RwTxn};
 use lkr_state::FairTags;
+use lkr_vectors::may_block;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::{
@@ -116,6 +117,9 @@ impl StoreShared {
         T: Send + 'static,
         F: FnOnce(&Self) -> InternalResult<T> + Send + 'static,
     {
+        if may_block() {
+            return work(shared);
+        }
         let shared = Arc::clone(shared);
         let done = tokio::task::spawn_blocking(move || work(&shared)).await;
         done.unwrap_or_else(|error| Err(Failure::internal(error)))

@@ -228,6 +228,10 @@ impl VectorStore for LmdbVectors {
         StoreShared::snapshot(&self.shared, to).await.map_err(|failure| failure.into_vectors("snapshot"))
     }
 
+    fn reads_block(&self) -> bool {
+        true
+    }
+
     async fn health(&self) -> Result<()> {
         StoreShared::health(&self.shared).await.map_err(|failure| failure.into_vectors("health"))
     }

@@ -226,6 +226,10 @@ impl VectorStore for QdrantVectors {
         self.shared.write_snapshot(to).await.map_err(|failure| failure.in_operation("snapshot"))
     }
 
+    fn reads_block(&self) -> bool {
+        false
+    }
+
     async fn health(&self) -> Result<()> {
         self.shared.connection.check_health().await.map_err(|failure| failure.in_operation("health"))
     }

@@ -118,6 +118,10 @@ impl VectorStore for FailingVectors {
         self.inner.snapshot(to).await
     }
 
+    fn reads_block(&self) -> bool {
+        self.inner.reads_block()
+    }
+
     async fn health(&self) -> Result<()> {
         self.inject_fault("health")?;
         self.inner.health().await

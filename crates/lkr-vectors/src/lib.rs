@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 #[cfg(any(test, feature = "conformance"))]
+mod blocking;
 pub mod conformance;
 mod error;
 #[cfg(any(test, feature = "conformance"))]
@@ -12,6 +13,7 @@ mod store;
 mod tags;
 mod traced;
 
+pub use blocking::{may_block, on_blocking_thread};
 pub use error::{Error, ErrorKind, Result};
 #[cfg(any(test, feature = "conformance"))]
 pub use failing::FailingVectors;

@@ -202,6 +202,10 @@ impl VectorStore for MemoryVectors {
             .map_err(|error| Error::io("snapshot", error))
     }
 
+    fn reads_block(&self) -> bool {
+        false
+    }
+
     async fn health(&self) -> Result<()> {
         Ok(())
     }

@@ -103,6 +103,11 @@ pub trait VectorStore: Debug + Send + Sync + 'static {
     /// `Invalid` if `to` exists; it is not changed.
     async fn snapshot(&self, to: &Path) -> Result<()>;
 
+    /// Whether a thread waits for each of its reads: one of the blocking pool, or the one that asks if that
+    /// [may block](crate::may_block). If so, work that reads several times had better run on
+    /// [one such thread](crate::on_blocking_thread).
+    fn reads_block(&self) -> bool;
+
     /// Whether the store is reachable.
     async fn health(&self) -> Result<()>;
 }

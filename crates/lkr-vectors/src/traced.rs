@@ -100,6 +100,10 @@ impl VectorStore for TracedVectors {
         self.inner.snapshot(to).instrument(debug_span!("vectors.snapshot")).await
     }
 
+    fn reads_block(&self) -> bool {
+        self.inner.reads_block()
+    }
+
     async fn health(&self) -> Result<()> {
         self.inner.health().instrument(debug_span!("vectors.health")).await
     }

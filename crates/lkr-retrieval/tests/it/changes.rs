@@ -12,10 +12,10 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use lkr_domain::{DocId, Layer, PointId};
 use lkr_models::{Embedder, EmbedderSource};
-use lkr_retrieval::{CacheStatus, SearchRequest};
+use lkr_retrieval::{CacheStatus, SearchRequest, SearchResponse};
 use lkr_vectors::{
     Collection, CollectionSpec, Condition, DenseSpec, Filter, Hit, Include, Page, Point, Query, Result,
-    ScrollCursor, Tags, VectorStore,
+    ScrollCursor, Tags, VectorStore, may_block,
 };
 
 use crate::base::{TestBase, TestDocument, WordEmbedder, respond, titles};
@@ -124,6 +124,7 @@ type Callback = Box<dyn Fn(Moment) -> BoxFuture<'static, ()> + Send + Sync>;
 /// A store that calls back before and after each batch of queries.
 struct InterruptedStore {
     inner: Arc<dyn VectorStore>,
+    reads_block: bool,
     batches: AtomicUsize,
     callback: Callback,
 }
@@ -133,7 +134,8 @@ impl InterruptedStore {
         inner: Arc<dyn VectorStore>,
         callback: impl Fn(Moment) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Arc::new(Self { inner, batches: AtomicUsize::new(0), callback: Box::new(callback) })
+        let (reads_block, batches) = (false, AtomicUsize::new(0));
+        Arc::new(Self { inner, reads_block, batches, callback: Box::new(callback) })
     }
 }
 
@@ -217,9 +219,35 @@ impl VectorStore for InterruptedStore {
         self.inner.snapshot(to).await
     }
 
+    fn reads_block(&self) -> bool {
+        self.reads_block
+    }
+
     async fn health(&self) -> Result<()> {
         self.inner.health().await
     }
+}
+
+#[tokio::test]
+async fn store_whose_reads_block_is_asked_by_a_thread_that_may() {
+    let base = TestBase::embedded().await;
+    base.add(moons(NEW)).await;
+    let mut responses = Vec::new();
+    for reads_block in [false, true] {
+        let blocking = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&blocking);
+        let store = InterruptedStore::new(base.vectors.clone(), move |_| {
+            counted.fetch_add(may_block().into(), Ordering::Relaxed);
+            Box::pin(async {})
+        });
+        let store = InterruptedStore { reads_block, ..Arc::into_inner(store).unwrap() };
+        let response = respond(&base.searcher_over(Arc::new(store)), &request()).await;
+        responses.push(SearchResponse { took_ms: 0, ..Arc::unwrap_or_clone(response) });
+        // Before and after the batch.
+        assert_eq!(blocking.load(Ordering::Relaxed), if reads_block { 2 } else { 0 });
+    }
+    assert_eq!(titles(&responses[0]), ["Moons"]);
+    assert_eq!(responses[0], responses[1]);
 }
 
 #[tokio::test]

@@ -4,13 +4,13 @@ use std::{
     iter,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
 use heed::RoTxn;
-use lkr_vectors::{Hit, Query, QueryVector};
-use tokio::sync::OwnedSemaphorePermit;
+use lkr_vectors::{Hit, Query, QueryVector, may_block};
+use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle};
 
 use super::{
     cache::OriginTable,
@@ -32,23 +32,36 @@ const SNAPSHOT_ATTEMPTS: usize = 16;
 
 /// Runs queries and returns their hits in order. If the future is dropped, each thread ends after its current query.
 pub(crate) async fn batch(shared: &Arc<StoreShared>, queries: Vec<Query>) -> InternalResult<Vec<Vec<Hit>>> {
-    let permit = Arc::clone(&shared.searches).acquire_owned().await.map_err(Failure::internal)?;
-    let permit = Arc::new(permit);
-    let threads = shared.options.search_threads.min(queries.len()).max(1);
+    let searches = Arc::clone(&shared.searches);
+    let (is_worker, threads) = (may_block(), shared.options.search_threads.min(queries.len()).max(1));
+    // A thread that is one of the workers waits for none of those that hold the permits. Without one, it works alone.
+    let (permit, threads) = match is_worker.then(|| Arc::clone(&searches).try_acquire_owned()) {
+        None => (Some(Arc::new(searches.acquire_owned().await.map_err(Failure::internal)?)), threads),
+        Some(Ok(permit)) => (Some(Arc::new(permit)), threads),
+        Some(Err(_)) => (None, 1),
+    };
     let queries = CancelOnDrop(Arc::new(QueryBatch { queries, next: AtomicUsize::new(0) }));
-    let mut tasks = Vec::with_capacity(threads);
-    for txn in snapshots(&shared.kb, threads)? {
-        let (permit, shared, queries) = (Arc::clone(&permit), Arc::clone(shared), Arc::clone(&queries.0));
-        let worker = BatchWorker { txn, _permit: permit, shared, queries };
-        tasks.push(tokio::task::spawn_blocking(move || worker.run()));
-    }
-    let mut results = Vec::with_capacity(queries.0.queries.len());
-    for task in tasks {
-        results.extend(task.await.map_err(Failure::internal)??);
+    let worker = |txn| BatchWorker {
+        txn,
+        _permit: permit.clone(),
+        shared: Arc::clone(shared),
+        queries: Arc::clone(&queries.0),
+    };
+    let mut snapshots = snapshots(&shared.kb, threads)?;
+    let own = snapshots.pop_if(|_| is_worker).map(worker);
+    let helpers: Vec<_> = snapshots.into_iter().map(|txn| Helper::start(worker(txn))).collect();
+    let mut results = own.map(|own| own.run()).transpose()?.unwrap_or_default();
+    for helper in helpers {
+        if !is_worker || helper.has_begun() {
+            results.extend(helper.task.await.map_err(Failure::internal)??);
+        }
     }
     results.sort_unstable_by_key(|(at, _)| *at);
     Ok(results.into_iter().map(|(_, hits)| hits).collect())
 }
+
+/// A query's number and its hits.
+type Answered = (usize, Vec<Hit>);
 
 /// The queries of a batch; each thread takes the next one.
 struct QueryBatch {
@@ -72,18 +85,39 @@ impl Drop for CancelOnDrop {
     }
 }
 
+/// A worker on a thread of the blocking pool.
+struct Helper {
+    is_claimed: Arc<AtomicBool>,
+    task: JoinHandle<InternalResult<Vec<Answered>>>,
+}
+
+impl Helper {
+    fn start(worker: BatchWorker) -> Self {
+        let is_claimed = Arc::new(AtomicBool::new(false));
+        let claimed = Arc::clone(&is_claimed);
+        let run = move || if claimed.swap(true, Ordering::Relaxed) { Ok(Vec::new()) } else { worker.run() };
+        Self { is_claimed, task: tokio::task::spawn_blocking(run) }
+    }
+
+    /// Whether it runs or has run queries. If it has not begun, it will run none, and must not be waited for: all threads of the
+    /// pool may be waiting like this one.
+    fn has_begun(&self) -> bool {
+        self.is_claimed.swap(true, Ordering::Relaxed)
+    }
+}
+
 /// A thread of a batch. It holds the permit, because it may outlive the caller. The order of the fields matters: the
 /// transaction closes before another batch may open one, and before the store closes.
 struct BatchWorker {
     txn: Snapshot,
-    _permit: Arc<OwnedSemaphorePermit>,
+    _permit: Option<Arc<OwnedSemaphorePermit>>,
     shared: Arc<StoreShared>,
     queries: Arc<QueryBatch>,
 }
 
 impl BatchWorker {
     /// Runs queries until none is left.
-    fn run(&self) -> InternalResult<Vec<(usize, Vec<Hit>)>> {
+    fn run(&self) -> InternalResult<Vec<Answered>> {
         let next = || self.queries.take();
         iter::from_fn(next).map(|(at, query)| Ok((at, run_query(&self.shared, &self.txn, query)?))).collect()
     }
@@ -166,7 +200,7 @@ mod tests {
     };
 
     use lkr_domain::{Scope, SparseVector};
-    use lkr_vectors::{Collection, CollectionSpec, Filter, VectorStore};
+    use lkr_vectors::{Collection, CollectionSpec, Filter, VectorStore, on_blocking_thread};
     use tokio::{runtime, task};
 
     use super::*;
@@ -217,6 +251,30 @@ mod tests {
             assert!(busy.await.unwrap().is_err());
             assert_eq!(batch(&shared, queries()).await.unwrap(), vec![Vec::new(); THREADS]);
             // All permits are released.
+            drop(shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap());
+        });
+    }
+
+    #[test]
+    fn thread_that_may_block_needs_no_other_one() {
+        let dir = tempfile::tempdir().unwrap();
+        // The work has the only thread of the pool.
+        let runtime = runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let shared = opened(dir.path()).await;
+            let searching = Arc::clone(&shared);
+            let both = on_blocking_thread(move || async move {
+                let permits = searching.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap();
+                let without = batch(&searching, queries()).await.unwrap();
+                drop(permits);
+                let with_permit = batch(&searching, queries()).await.unwrap();
+                let name = Collection::new("points").unwrap();
+                let read = StoreShared::read(&searching, move |kb, txn| registry::require(kb, txn, &name));
+                (with_permit, without, read.await.is_ok())
+            });
+            let none = vec![Vec::new(); THREADS];
+            assert_eq!(both.await.unwrap(), (none.clone(), none, true));
+            // Helpers that did not begin have given back their permits.
             drop(shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap());
         });
     }
