@@ -167,7 +167,8 @@ fn contains_in_any_case(text: &str, word: &str) -> bool {
 
 /// Whether a word with this character may be equal to one in ASCII letters, because accents and forms are ignored.
 fn may_become_ascii(c: char) -> bool {
-    !c.is_ascii() && (class(c) != CharClass::Other || matches!(c, '\u{2010}' | '\u{2011}'))
+    let joins = || matches!(c, '\u{2010}' | '\u{2011}');
+    !c.is_ascii() && (matches!(class(c), CharClass::Word | CharClass::Unspaced) || joins())
 }
 
 /// Whether `bare(word)` is `expected`.
@@ -295,11 +296,17 @@ mod tests {
         check_phrase("东 sea", "东 Sea, 东海", &["东 Sea"]);
     }
 
+    #[test]
+    fn pictographs_are_no_ascii_words() {
+        let pictographs = ('\u{80}'..=char::MAX).filter(|&c| class(c) == CharClass::Pictograph);
+        assert!(pictographs.map(|c| bare(&c.to_string())).all(|bare| !bare.is_empty() && !bare.is_ascii()));
+    }
+
     /// Checks that the ranges of the query as a phrase in a text are these, and that comparing all words finds the same.
     #[track_caller]
     fn check_phrase(query: &str, text: &str, expected: &[&str]) {
         let found: Vec<_> =
-            phrase_ranges(text, &phrase(query)).into_iter().map(|range| &text[range]).collect();
+            phrase_ranges(text, &phrase(query)).into_iter().map(|range| text.get(range).unwrap()).collect();
         assert_eq!(found, expected);
         assert_eq!(Literals::of(query).matches_in(&[text]).whole_query, !expected.is_empty());
         assert_eq!(

@@ -59,7 +59,7 @@ fn algorithm(word: &str, language: Option<Language>) -> Option<Algorithm> {
 }
 
 /// Whether words from a to z are stemmed as English ones in texts of a language. The stemmer of English keeps the first letter of
-/// such a word.
+/// such a word, and the second one if the stem has two, apart from a y that becomes an i (`dying`).
 pub(crate) fn is_english(language: Option<Language>) -> bool {
     matches!(latin(language.map_or("", Language::code)), Some(Algorithm::English))
 }
