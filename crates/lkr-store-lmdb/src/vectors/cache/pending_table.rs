@@ -66,8 +66,14 @@ impl PendingTable {
 fn of_term(run: &[PendingEntry], term: u32) -> &[PendingEntry] {
     let from = run.partition_point(|entry| entry.term < term);
     let rest = run.get(from..).unwrap_or_default();
-    let count = rest.partition_point(|entry| entry.term == term);
-    rest.get(..count).unwrap_or_default()
+    // Few points have the same term, so the search for its last entry begins near the first one.
+    let mut reach = 1;
+    while rest.get(reach).is_some_and(|entry| entry.term == term) {
+        reach *= 2;
+    }
+    let near = rest.get(..reach).unwrap_or(rest);
+    let count = near.partition_point(|entry| entry.term == term);
+    near.get(..count).unwrap_or_default()
 }
 
 /// Both runs as one.
