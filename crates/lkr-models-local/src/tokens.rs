@@ -97,17 +97,26 @@ impl TextTokenizer {
     pub(crate) fn letters_per_piece(&self, text: &str) -> Option<f32> {
         let text = prefix(text, COVERAGE_SAMPLE);
         let letters = text.chars().filter(|c| c.is_alphabetic()).count();
-        let encoding = self.inner.encode_char_offsets(self.prepare(text), false).ok()?;
-        let pieces: usize = encoding
-            .get_ids()
-            .iter()
-            .zip(encoding.get_offsets())
-            .map(|(&id, &(start, end))| match self.unknown {
-                Some(unknown) if id == unknown => end.saturating_sub(start).max(1),
-                _ => 1,
-            })
-            .sum();
+        let prepared = self.prepare(text);
+        let encoding = self.inner.encode_fast(prepared.as_str(), false).ok()?;
+        let pieces = match self.unknown {
+            Some(unknown) if encoding.get_ids().contains(&unknown) => {
+                self.known_pieces(&prepared, unknown)?
+            }
+            _ => encoding.len(),
+        };
         (letters > 0).then(|| letters as f32 / pieces.max(1) as f32)
+    }
+
+    /// The number of pieces of a prepared text, with each character of an unknown token as one. Where tokens are takes time to
+    /// compute, and is needed of unknown ones alone.
+    fn known_pieces(&self, prepared: &str, unknown: u32) -> Option<usize> {
+        let encoding = self.inner.encode_char_offsets(prepared, false).ok()?;
+        let tokens = encoding.get_ids().iter().zip(encoding.get_offsets());
+        let pieces = |(&id, &(start, end)): (&u32, &(usize, usize))| {
+            if id == unknown { end.saturating_sub(start).max(1) } else { 1 }
+        };
+        Some(tokens.map(pieces).sum())
     }
 
     /// The preprocessing of the reference.
