@@ -24,7 +24,7 @@ pub(crate) fn benches(criterion: &mut Criterion<CpuTime>) {
     let runtime = Runtime::new().unwrap();
     let passages: Vec<String> = calibration_passages().map(Into::into).collect();
     let mut group = criterion.benchmark_group("model");
-    for precision in [Precision::Float32, Precision::Int8] {
+    for precision in Precision::ALL {
         let options =
             LocalOptions { precision, passage_threads: 1, query_threads: 1, ..LocalOptions::default() };
         let embedder = LocalEmbedder::open(Path::new(&folder), options).unwrap();

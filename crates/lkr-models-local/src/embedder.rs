@@ -106,7 +106,7 @@ impl LocalEmbedder {
             cosine_scale: options.cosine_scale.or_else(|| (full_id == MINILM_ID).then_some(REFERENCE_SCALE)),
             id: match options.precision {
                 Precision::Float32 => full_id,
-                Precision::Int8 => id(&format!("{for_id} int8")),
+                precision => id(&format!("{for_id} {}", precision.name())),
             },
             name: settings.name(options.precision),
             dims,
@@ -160,8 +160,8 @@ impl Settings<'_> {
     /// The name of the folder, with what makes another model of the same folder.
     fn name(&self, precision: Precision) -> String {
         let mut variant = Vec::new();
-        if precision == Precision::Int8 {
-            variant.push("int8".to_owned());
+        if precision != Precision::Float32 {
+            variant.push(precision.name().to_owned());
         }
         if self.dims < self.steps.width {
             variant.push(format!("{} of {} dimensions", self.dims, self.steps.width));

@@ -92,12 +92,12 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::int8::InstructionSet;
     use crate::weights::WeightsFile;
+    use crate::{bf16, int8};
 
     /// Bit for bit, in every family.
     #[test]
-    fn int8_states_are_the_same_on_every_instruction_set() {
+    fn states_are_the_same_on_every_instruction_set() {
         for name in ["tiny-bert-mean", "tiny-distilbert-mean", "tiny-modernbert-cls", "tiny-modernbert-dense"]
         {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
@@ -111,11 +111,16 @@ mod tests {
                 let rows = encoder.states(&texts.iter().collect::<Vec<_>>()).unwrap().rows;
                 rows.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
             };
-            let best = states(WeightFormat::Bytes(InstructionSet::best()));
-            for set in InstructionSet::available() {
-                assert!(states(WeightFormat::Bytes(set)) == best, "{name} {set:?}");
+            let bytes = states(WeightFormat::Bytes(int8::InstructionSet::best()));
+            for set in int8::InstructionSet::available() {
+                assert!(states(WeightFormat::Bytes(set)) == bytes, "{name} {set:?}");
             }
-            assert_ne!(states(WeightFormat::Floats), best);
+            let rounded = states(WeightFormat::Rounded(bf16::InstructionSet::best()));
+            for set in bf16::InstructionSet::available() {
+                assert!(states(WeightFormat::Rounded(set)) == rounded, "{name} {set:?}");
+            }
+            let full = states(WeightFormat::Floats);
+            assert!(full != bytes && full != rounded && bytes != rounded, "{name}");
         }
     }
 }

@@ -13,12 +13,11 @@ mod portable;
 mod quantize;
 mod weights;
 
-use std::ops::Range;
-
 use bytemuck::Pod;
 use lkr_models::Result;
 
 use crate::product::{Rows, RowsMut, check_fit, heights, with_height};
+use crate::tiles::blocks;
 pub(crate) use quantize::ByteRows;
 use weights::BytePanel;
 pub(crate) use weights::ByteWeights;
@@ -36,8 +35,6 @@ const MAX_WIDTH: usize = 32;
 /// The number of results that are written at a time; the width of a panel is a multiple of one of them.
 const WIDE: usize = 16;
 const NARROW: usize = 8;
-/// The number of rows that pass all panels together, so that they stay in the cache.
-const BLOCK_ROWS: usize = 96;
 
 /// A group of terms of a row.
 type Group = [u8; GROUP];
@@ -167,13 +164,8 @@ fn multiply<K: Kernel>(
     weights: &ByteWeights,
     out: &mut RowsMut<'_>,
 ) {
-    let blocks = blocks(rows.count);
-    bytes.quantize(
-        rows,
-        weights.depth(),
-        blocks.clone().flat_map(|block| heights(block.len(), K::MAX_HEIGHT)),
-    );
-    for block in blocks {
+    bytes.quantize(rows, weights.depth(), K::MAX_HEIGHT);
+    for block in blocks(rows.count) {
         for panel in weights.panels() {
             let mut row = block.start;
             for height in heights(block.len(), K::MAX_HEIGHT) {
@@ -186,11 +178,6 @@ fn multiply<K: Kernel>(
             }
         }
     }
-}
-
-/// The rows that pass all panels together.
-fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    (0..rows).step_by(BLOCK_ROWS).map(move |first| first..rows.min(first + BLOCK_ROWS))
 }
 
 /// Multiplies the `HEIGHT` rows from `first` on by a panel.

@@ -3,6 +3,7 @@
 mod attention;
 mod background;
 mod batch;
+mod bf16;
 mod config;
 mod embedder;
 mod embeddings;
@@ -27,6 +28,7 @@ mod reranker;
 mod rotary;
 mod scratch;
 mod steps;
+mod tiles;
 mod tokens;
 mod weights;
 

@@ -3,7 +3,8 @@
 use lkr_models::{Precision, Result};
 use pulp::Arch;
 
-use crate::int8::{self, ByteRows, ByteWeights, InstructionSet};
+use crate::bf16::{self, RoundedRows, RoundedWeights};
+use crate::int8::{self, ByteRows, ByteWeights};
 use crate::kernels::Norm;
 use crate::panels::Panels;
 use crate::product::{Rows, RowsMut, product};
@@ -50,15 +51,18 @@ pub(crate) struct LinearShape {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WeightFormat {
     Floats,
+    /// Rounded to bfloat16, and arranged for what multiplies them.
+    Rounded(bf16::InstructionSet),
     /// Arranged for the instruction set that multiplies them.
-    Bytes(InstructionSet),
+    Bytes(int8::InstructionSet),
 }
 
 impl From<Precision> for WeightFormat {
     fn from(precision: Precision) -> Self {
         match precision {
             Precision::Float32 => Self::Floats,
-            Precision::Int8 => Self::Bytes(InstructionSet::best()),
+            Precision::Bf16 => Self::Rounded(bf16::InstructionSet::best()),
+            Precision::Int8 => Self::Bytes(int8::InstructionSet::best()),
         }
     }
 }
@@ -74,7 +78,15 @@ pub(crate) struct Linear {
 #[derive(Debug)]
 enum Weights {
     Floats(Panels),
+    Rounded(RoundedWeights),
     Bytes(ByteWeights),
+}
+
+/// Buffers for the inputs of a linear layer in the format of its weights.
+#[derive(Debug, Default)]
+pub(crate) struct InputBuffers {
+    rounded: RoundedRows,
+    bytes: ByteRows,
 }
 
 impl Linear {
@@ -102,7 +114,10 @@ impl Linear {
             WeightFormat::Bytes(set) if inputs <= int8::MAX_DEPTH => {
                 Weights::Bytes(ByteWeights::of_columns(set, inputs, columns))
             }
-            _ => Weights::Floats(Panels::of_columns(Arch::new(), inputs, columns)),
+            WeightFormat::Rounded(set) => Weights::Rounded(RoundedWeights::of_columns(set, inputs, columns)),
+            WeightFormat::Floats | WeightFormat::Bytes(_) => {
+                Weights::Floats(Panels::of_columns(Arch::new(), inputs, columns))
+            }
         };
         let bias = if biased {
             part("bias", &[outputs])?.iter().flat_map(|bias| bias.as_slice()).copied().collect()
@@ -119,7 +134,7 @@ impl Linear {
     /// The output for the first row of `rows`, including the bias.
     pub(crate) fn of_row(&self, rows: &[f32]) -> Result<Vec<f32>> {
         let mut out = vec![0.0; self.bias.len()];
-        self.apply(Arch::new(), 1, rows, &mut out, &mut ByteRows::default())?;
+        self.apply(Arch::new(), 1, rows, &mut out, &mut InputBuffers::default())?;
         out.iter_mut().zip(&self.bias).for_each(|(x, bias)| *x += bias);
         Ok(out)
     }
@@ -131,9 +146,9 @@ impl Linear {
         tokens: usize,
         rows: &[f32],
         out: &mut [f32],
-        bytes: &mut ByteRows,
+        buffers: &mut InputBuffers,
     ) -> Result<()> {
-        self.apply_to(arch, Rows { numbers: rows, count: tokens, stride: self.inputs }, out, bytes)
+        self.apply_to(arch, Rows { numbers: rows, count: tokens, stride: self.inputs }, out, buffers)
     }
 
     /// As [`Self::apply`], for rows at any distance.
@@ -142,12 +157,13 @@ impl Linear {
         arch: Arch,
         rows: Rows<'_>,
         out: &mut [f32],
-        bytes: &mut ByteRows,
+        buffers: &mut InputBuffers,
     ) -> Result<()> {
         let out = &mut RowsMut { numbers: out, stride: self.bias.len() };
         match &self.weights {
             Weights::Floats(panels) => product(arch, rows, panels, out),
-            Weights::Bytes(weights) => weights.product(rows, out, bytes),
+            Weights::Rounded(weights) => weights.product(rows, out, &mut buffers.rounded),
+            Weights::Bytes(weights) => weights.product(rows, out, &mut buffers.bytes),
         }
     }
 }

@@ -77,6 +77,14 @@ pub(crate) fn product(arch: Arch, rows: Rows<'_>, panels: &Panels, out: &mut Row
     Ok(())
 }
 
+/// The instruction sets of the processor that products are compiled for, the best one first.
+pub(crate) fn archs() -> impl Iterator<Item = Arch> {
+    let archs = std::iter::once(Arch::new());
+    #[cfg(target_arch = "x86_64")]
+    let archs = archs.chain(pulp::x86::V3::try_new().map(Arch::V3));
+    archs.chain(std::iter::once(Arch::Scalar))
+}
+
 #[derive(Debug)]
 struct Product<'a, 'b> {
     rows: Rows<'a>,
@@ -198,14 +206,6 @@ mod tests {
             row.iter().zip(column).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
         };
         rows.iter().map(|row| columns.iter().map(|column| dot(row, column)).collect()).collect()
-    }
-
-    /// The instruction sets of this processor that products are compiled for, the best one first.
-    fn archs() -> Vec<Arch> {
-        let archs = [Arch::new(), Arch::Scalar].into_iter();
-        #[cfg(target_arch = "x86_64")]
-        let archs = archs.chain(pulp::x86::V3::try_new().map(Arch::V3));
-        archs.collect()
     }
 
     fn product_of(arch: Arch, rows: &[Vec<f32>], panels: &Panels, gap: usize) -> Vec<Vec<f32>> {

@@ -83,8 +83,8 @@ impl LocalReranker {
         let tensors = weights.tensors()?;
         let (head, head_id) = load_head(&folder, &tensors)?;
         let precision = match options.precision {
-            Precision::Float32 => "",
-            Precision::Int8 => " int8",
+            Precision::Float32 => String::new(),
+            precision => format!(" {}", precision.name()),
         };
         let settings = format!("{} {head_id} {activation:?} {max_tokens}{precision}", config.for_id());
         let profile = RerankerProfile {

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::attention::AttentionScratch;
-use crate::int8::ByteRows;
+use crate::linear::InputBuffers;
 
 /// The buffers of a batch.
 #[derive(Debug, Default)]
@@ -18,8 +18,8 @@ pub(crate) struct Scratch {
     pub(crate) out: Vec<f32>,
     pub(crate) wide: Vec<f32>,
     pub(crate) attention: AttentionScratch,
-    /// The inputs of a linear layer as bytes.
-    pub(crate) bytes: ByteRows,
+    /// The inputs of a linear layer in the format of its weights.
+    pub(crate) inputs: InputBuffers,
 }
 
 /// The most numbers in the buffers of a batch that are kept for the next one: 8 MiB. Those of more are freed.

@@ -11,9 +11,9 @@
 #[path = "support/common.rs"]
 mod common;
 
-use common::{FAMILIES, assert_unit, fixture, minilm, open, open_int8};
+use common::{FAMILIES, assert_unit, fixture, minilm, open, open_with};
 use futures_util::FutureExt;
-use lkr_models::{EmbedKind, Embedder};
+use lkr_models::{EmbedKind, Embedder, Precision};
 use lkr_models_local::LocalEmbedder;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
@@ -107,7 +107,7 @@ fn call_without_a_runtime_returns_an_error() {
 #[tokio::test]
 async fn lesson_37_vector_is_the_same_in_every_batch() {
     let Some(dir) = minilm() else { return };
-    for embedder in [open(&dir), open_int8(&dir)] {
+    for embedder in Precision::ALL.map(|precision| open_with(&dir, precision)) {
         check_batches(&embedder).await;
         // A query is a batch of its own, beside passages.
         let texts = ["two weeks".to_owned()];
@@ -120,7 +120,7 @@ async fn lesson_37_vector_is_the_same_in_every_batch() {
 #[tokio::test]
 async fn vector_of_each_family_is_the_same_in_every_batch() {
     for name in FAMILIES {
-        for embedder in [open(&fixture(name)), open_int8(&fixture(name))] {
+        for embedder in Precision::ALL.map(|precision| open_with(&fixture(name), precision)) {
             check_batches(&embedder).await;
         }
     }

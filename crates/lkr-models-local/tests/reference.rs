@@ -14,7 +14,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{FAMILIES, assert_unit, cosine, fixture, minilm, open, open_int8};
+use common::{FAMILIES, assert_unit, cosine, fixture, minilm, open, open_with};
 use lkr_models::{EmbedKind, Embedder, Precision};
 use lkr_models_local::LocalEmbedder;
 use serde::Deserialize;
@@ -73,15 +73,24 @@ async fn minilm_matches_the_reference_vectors() {
 
 #[tokio::test]
 async fn int8_is_close_to_the_reference_vectors_and_another_model() {
+    check_precision(Precision::Int8, "int8", 0.98).await;
+}
+
+#[tokio::test]
+async fn bf16_is_close_to_the_reference_vectors_and_another_model() {
+    check_precision(Precision::Bf16, "bf16", 0.9995).await;
+}
+
+async fn check_precision(precision: Precision, name: &str, least: f64) {
     let Some(dir) = minilm() else { return };
     let cases: Vec<MiniLmCase> =
         serde_json::from_slice(&fs::read(fixture("all-MiniLM-L6-v2.json")).unwrap()).unwrap();
     let texts: Vec<String> = cases.iter().map(|case| case.text.clone()).collect();
-    let embedder = open_int8(&dir);
+    let embedder = open_with(&dir, precision);
     let (full, profile) = (open(&dir).profile().clone(), embedder.profile());
-    assert_eq!((full.precision, profile.precision), (Some(Precision::Float32), Some(Precision::Int8)));
+    assert_eq!((full.precision, profile.precision), (Some(Precision::Float32), Some(precision)));
     assert_eq!(
-        (format!("{} (int8)", full.name), full.cosine_scale),
+        (format!("{} ({name})", full.name), full.cosine_scale),
         (profile.name.clone(), profile.cosine_scale)
     );
     assert_ne!(full.id, profile.id);
@@ -90,7 +99,27 @@ async fn int8_is_close_to_the_reference_vectors_and_another_model() {
         for (case, vector) in cases.iter().zip(&vectors) {
             assert_unit(&embedder, vector);
             let cosine = cosine(vector, &case.vector);
-            assert!(cosine >= 0.98, "{kind:?} {:?}: cosine {cosine}", case.text);
+            assert!(cosine >= least, "{kind:?} {:?}: cosine {cosine}", case.text);
+        }
+    }
+}
+
+/// Families of seeded weights, which suffer more from rounding than trained ones.
+#[tokio::test]
+async fn bf16_of_each_family_is_close_to_float32_and_another_model() {
+    let texts = ["two weeks", "the council approved the budget of the next year"].map(String::from);
+    for name in FAMILIES {
+        let (full, rounded) = (open(&fixture(name)), open_with(&fixture(name), Precision::Bf16));
+        let mut ids = Precision::ALL.map(|it| open_with(&fixture(name), it).profile().id.clone()).to_vec();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), Precision::ALL.len(), "{name}");
+        let full = full.embed(EmbedKind::Passage, &texts).await.unwrap();
+        let found = rounded.embed(EmbedKind::Passage, &texts).await.unwrap();
+        assert_ne!(found, full, "{name}");
+        for (found, full) in found.iter().zip(&full) {
+            let cosine = cosine(found, full);
+            assert!(cosine > 0.999, "{name}: cosine {cosine}");
         }
     }
 }
@@ -137,7 +166,7 @@ async fn int8_of_each_family_is_close_to_the_reference_vectors() {
         let bytes = fs::read(folder.join("expected.json")).unwrap();
         let cases: Vec<Case> = serde_json::from_slice(&bytes).unwrap();
         let texts: Vec<String> = cases.iter().map(|case| case.text.clone()).collect();
-        let embedder = open_int8(&folder);
+        let embedder = open_with(&folder, Precision::Int8);
         assert_ne!(embedder.profile().id, open(&folder).profile().id);
         let vectors = embedder.embed(EmbedKind::Passage, &texts).await.unwrap();
         for (case, vector) in cases.iter().zip(&vectors) {

@@ -57,7 +57,17 @@ async fn bert_matches_the_reference_scores() {
 /// Weights by lot suffer more from rounding than trained ones.
 #[tokio::test]
 async fn scores_of_8_bit_integers_are_near_the_reference_scores() {
-    let options = RerankOptions { precision: Precision::Int8, ..RerankOptions::default() };
+    check_precision(Precision::Int8, 10.0).await;
+}
+
+#[tokio::test]
+async fn scores_of_bf16_are_near_the_reference_scores() {
+    check_precision(Precision::Bf16, 50.0).await;
+}
+
+/// On average, the error is less than so small a part of the range of the scores.
+async fn check_precision(precision: Precision, part: f32) {
+    let options = RerankOptions { precision, ..RerankOptions::default() };
     for name in ["tiny-bert-reranker", "tiny-distilbert-reranker", "tiny-modernbert-reranker"] {
         let folder = fixture(name);
         let reranker = LocalReranker::open(&folder, &options).unwrap();
@@ -71,7 +81,7 @@ async fn scores_of_8_bit_integers_are_near_the_reference_scores() {
         let (least, most) =
             cases.iter().fold((f32::MAX, f32::MIN), |(a, b), x| (a.min(x.score), b.max(x.score)));
         let mean = errors.iter().sum::<f32>() / errors.len() as f32;
-        assert!(mean < (most - least) / 10.0, "{name}: {mean} in scores from {least} to {most}");
+        assert!(mean < (most - least) / part, "{name}: {mean} in scores from {least} to {most}");
         assert!(mean > 1e-5, "{name} computes in another precision");
         assert_ne!(reranker.profile().id, open_reranker(&folder).profile().id, "it is another model");
     }

@@ -19,24 +19,33 @@ pub enum Precision {
     /// 32-bit floating point.
     #[default]
     Float32,
+    /// Brain floating point, 16 bits: weights and inputs are rounded to 8 leading bits, sums are those of [`Self::Float32`].
+    Bf16,
     /// 8-bit integers: weights with a scale for each output, inputs with one for each token.
     Int8,
 }
 
 impl Precision {
     /// All precisions.
-    pub const ALL: [Self; 2] = [Self::Float32, Self::Int8];
+    pub const ALL: [Self; 3] = [Self::Float32, Self::Bf16, Self::Int8];
+
+    /// The name in options: `float32`, `bf16` or `int8`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Float32 => "float32",
+            Self::Bf16 => "bf16",
+            Self::Int8 => "int8",
+        }
+    }
 }
 
 impl FromStr for Precision {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "float32" => Ok(Self::Float32),
-            "int8" => Ok(Self::Int8),
-            _ => Err("expected one of float32, int8".to_owned()),
-        }
+        let found = Self::ALL.into_iter().find(|precision| precision.name() == name);
+        found.ok_or_else(|| format!("expected one of {}", Self::ALL.map(Self::name).join(", ")))
     }
 }
 

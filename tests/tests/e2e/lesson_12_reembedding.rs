@@ -153,7 +153,9 @@ fn lesson_12_another_precision_is_another_model() {
         ("LKR_MODEL_DIR", &model("tiny-bert-mean")),
     ]);
     add_all(&server);
-    for (precision, name) in [("int8", "tiny-bert-mean (int8)"), ("float32", "tiny-bert-mean")] {
+    for (precision, name) in
+        [("int8", "tiny-bert-mean (int8)"), ("bf16", "tiny-bert-mean (bf16)"), ("float32", "tiny-bert-mean")]
+    {
         server.stop();
         server.set("LKR_MODEL_PRECISION", precision);
         server.restart();

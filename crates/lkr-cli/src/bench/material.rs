@@ -13,7 +13,7 @@ pub(super) struct Material {
     /// Use the embedding model in this folder.
     #[arg(long, value_name = "FOLDER")]
     model: PathBuf,
-    /// The precision of the model: float32 or int8.
+    /// The precision of the model: float32, bf16 or int8.
     #[arg(long, default_value = "float32")]
     precision: Precision,
     /// Use the collection in this folder.

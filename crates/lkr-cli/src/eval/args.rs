@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// Use the embedding model in this folder for the local knowledge base. Without it, searches use words alone.
     #[arg(long, value_name = "FOLDER", conflicts_with = "server")]
     model: Option<PathBuf>,
-    /// The precision of the model: float32 or int8.
+    /// The precision of the model: float32, bf16 or int8.
     #[arg(long, default_value = "float32", requires = "model")]
     precision: Precision,
     /// Bring the documents into the local knowledge base as Markdown files, titled by their file names, instead of as

@@ -71,7 +71,7 @@ impl GatedLayer {
         let qkv = sized(&mut scratch.qkv, tokens * hidden * 3);
         let normed = sized(&mut scratch.normed, tokens * hidden);
         let inputs = normed_rows(arch, self.attention_norm.as_ref(), rows, normed);
-        self.query_key_value.apply(arch, tokens, inputs, qkv, &mut scratch.bytes)?;
+        self.query_key_value.apply(arch, tokens, inputs, qkv, &mut scratch.inputs)?;
         kernels::add_bias(arch, qkv, self.query_key_value.bias());
         let heads = Heads { hidden, dims: config.head_dims(), reach: self.reach };
         for sequence in lengths.split_mut(qkv, hidden * 3) {
@@ -80,7 +80,7 @@ impl GatedLayer {
         let context = sized(&mut scratch.context, tokens * hidden);
         attend(arch, heads, lengths, qkv, context, &mut scratch.attention)?;
         let out = sized(&mut scratch.out, tokens * hidden);
-        self.attention_out.apply(arch, tokens, context, out, &mut scratch.bytes)?;
+        self.attention_out.apply(arch, tokens, context, out, &mut scratch.inputs)?;
         kernels::add(arch, rows, out, self.attention_out.bias());
         for block in rows.chunks_mut(FEED_BLOCK * hidden) {
             self.feed(arch, config, block, scratch)?;
@@ -95,12 +95,12 @@ impl GatedLayer {
         let normed = sized(&mut scratch.normed, tokens * hidden);
         let inputs = normed_rows(arch, Some(&self.norm), rows, normed);
         let wide = sized(&mut scratch.wide, tokens * intermediate * 2);
-        self.up.apply(arch, tokens, inputs, wide, &mut scratch.bytes)?;
+        self.up.apply(arch, tokens, inputs, wide, &mut scratch.inputs)?;
         kernels::activate_gated(arch, activation, wide, self.up.bias());
         let out = sized(&mut scratch.out, tokens * hidden);
         // The gated numbers are the first half of each row.
         let gated = Rows { numbers: wide, count: tokens, stride: intermediate * 2 };
-        self.down.apply_to(arch, gated, out, &mut scratch.bytes)?;
+        self.down.apply_to(arch, gated, out, &mut scratch.inputs)?;
         kernels::add(arch, rows, out, self.down.bias());
         Ok(())
     }

@@ -89,13 +89,13 @@ impl PostNormLayer {
     ) -> Result<()> {
         let (hidden, tokens) = (config.hidden, lengths.tokens());
         let qkv = sized(&mut scratch.qkv, tokens * hidden * 3);
-        self.query_key_value.apply(arch, tokens, rows, qkv, &mut scratch.bytes)?;
+        self.query_key_value.apply(arch, tokens, rows, qkv, &mut scratch.inputs)?;
         kernels::add_bias(arch, qkv, self.query_key_value.bias());
         let context = sized(&mut scratch.context, tokens * hidden);
         let heads = Heads { hidden, dims: config.head_dims(), reach: None };
         attend(arch, heads, lengths, qkv, context, &mut scratch.attention)?;
         let out = sized(&mut scratch.out, tokens * hidden);
-        self.attention_out.apply(arch, tokens, context, out, &mut scratch.bytes)?;
+        self.attention_out.apply(arch, tokens, context, out, &mut scratch.inputs)?;
         kernels::add_and_norm(arch, rows, out, self.attention_out.bias(), self.attention_norm.as_norm());
         for block in rows.chunks_mut(FEED_BLOCK * hidden) {
             self.feed(arch, config, block, scratch)?;
@@ -107,10 +107,10 @@ impl PostNormLayer {
     fn feed(&self, arch: Arch, config: &ModelConfig, rows: &mut [f32], scratch: &mut Scratch) -> Result<()> {
         let tokens = rows.len() / config.hidden;
         let wide = sized(&mut scratch.wide, tokens * config.intermediate);
-        self.up.apply(arch, tokens, rows, wide, &mut scratch.bytes)?;
+        self.up.apply(arch, tokens, rows, wide, &mut scratch.inputs)?;
         kernels::activate(arch, config.activation, wide, self.up.bias());
         let out = sized(&mut scratch.out, tokens * config.hidden);
-        self.down.apply(arch, tokens, wide, out, &mut scratch.bytes)?;
+        self.down.apply(arch, tokens, wide, out, &mut scratch.inputs)?;
         kernels::add_and_norm(arch, rows, out, self.down.bias(), self.norm.as_norm());
         Ok(())
     }

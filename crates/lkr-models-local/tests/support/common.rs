@@ -49,8 +49,8 @@ pub(crate) fn open(dir: &Path) -> LocalEmbedder {
 }
 
 #[allow(dead_code, reason = "not every test uses it")]
-pub(crate) fn open_int8(dir: &Path) -> LocalEmbedder {
-    LocalEmbedder::open(dir, LocalOptions { precision: Precision::Int8, ..LocalOptions::default() }).unwrap()
+pub(crate) fn open_with(dir: &Path, precision: Precision) -> LocalEmbedder {
+    LocalEmbedder::open(dir, LocalOptions { precision, ..LocalOptions::default() }).unwrap()
 }
 
 pub(crate) fn open_reranker(dir: &Path) -> LocalReranker {
