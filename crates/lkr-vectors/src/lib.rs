@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 
-#[cfg(any(test, feature = "conformance"))]
 mod blocking;
+#[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
 #[cfg(any(test, feature = "conformance"))]
