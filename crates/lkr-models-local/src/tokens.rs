@@ -101,7 +101,7 @@ impl TextTokenizer {
         let encoding = self.inner.encode_fast(prepared.as_str(), false).ok()?;
         let pieces = match self.unknown {
             Some(unknown) if encoding.get_ids().contains(&unknown) => {
-                self.known_pieces(&prepared, unknown)?
+                self.pieces_with_unknown(&prepared, unknown)?
             }
             _ => encoding.len(),
         };
@@ -110,7 +110,7 @@ impl TextTokenizer {
 
     /// The number of pieces of a prepared text, with each character of an unknown token as one. Where tokens are takes time to
     /// compute, and is needed of unknown ones alone.
-    fn known_pieces(&self, prepared: &str, unknown: u32) -> Option<usize> {
+    fn pieces_with_unknown(&self, prepared: &str, unknown: u32) -> Option<usize> {
         let encoding = self.inner.encode_char_offsets(prepared, false).ok()?;
         let tokens = encoding.get_ids().iter().zip(encoding.get_offsets());
         let pieces = |(&id, &(start, end)): (&u32, &(usize, usize))| {
