@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod assemble;
+mod blocking;
 mod cache;
 mod candidate;
 mod context;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use lkr_models::SparseEncoder;
 use lkr_text::{Literals, QueryTerm, query_terms};
-use lkr_vectors::{may_block, on_blocking_thread};
-use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
+use lkr_vectors::on_blocking_thread;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
     CacheKey, Fusion, LegCandidates, Mode, Result, SearchProfile, SearchRequest, SearchResponse, SearchStage,
     assemble::{QueryMarks, assemble},
+    blocking::blocking,
     encoded_query::{DenseEncoder, EncodedQuery, encode},
     model_sources::ModelSources,
     profile::StageTimes,
@@ -262,14 +263,6 @@ impl Retrieval {
         let profile = SearchProfile { stages: times.stages(), legs: retrieved.legs.candidates() };
         Ok(Some(Found { retrieved, marks, warnings, cacheable, profile }))
     }
-}
-
-/// Runs work that takes CPU time on a thread that may block.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    if may_block() {
-        return Ok(work());
-    }
-    Ok(spawn_blocking(work).await?)
 }
 
 fn warnings(request: &SearchRequest, query: EncodedQuery, retrieved: &Retrieved) -> Vec<String> {

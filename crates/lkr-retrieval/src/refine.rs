@@ -10,11 +10,11 @@ use lkr_vectors::{Point, VectorStore};
 
 use crate::{
     Result,
+    blocking::blocking,
     candidate::{self, Candidate},
     headings::{self, HeadingShares},
     ids::IdMap,
     live::Documents,
-    pipeline::blocking,
     points,
     rerank::{RerankOutcome, Reranking, rerank},
 };
