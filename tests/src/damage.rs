@@ -1,4 +1,4 @@
-//! Damages the graphs of a stopped server.
+//! Damages the clusters of vectors of a stopped server.
 
 use std::{
     fs::{self, File},
@@ -11,22 +11,22 @@ use crate::{Seed, Server};
 /// The number of kinds of damage.
 const KINDS: u64 = 5;
 
-/// Damages the graphs of a stopped server: truncates or removes files, flips bytes, or changes the lineage mark.
-/// Returns the number of graphs.
+/// Damages the clusters of vectors of a stopped server: truncates or removes files, flips bytes, or changes the lineage mark.
+/// Returns the number of folders of clusters.
 ///
 /// # Panics
 /// If a file cannot be changed.
-pub fn damage_graphs(server: &Server, seed: &mut Seed) -> usize {
-    let graphs = graphs(&server.data_dir());
-    for folder in &graphs {
+pub fn damage_clusters(server: &Server, seed: &mut Seed) -> usize {
+    let folders = folders(&server.data_dir());
+    for folder in &folders {
         damage(folder, seed);
     }
-    graphs.len()
+    folders.len()
 }
 
-/// The folders of all graphs.
-fn graphs(data_dir: &Path) -> Vec<PathBuf> {
-    let Ok(folders) = fs::read_dir(data_dir.join("store/graph")) else { return Vec::new() };
+/// The folders of clusters.
+fn folders(data_dir: &Path) -> Vec<PathBuf> {
+    let Ok(folders) = fs::read_dir(data_dir.join("store/clusters")) else { return Vec::new() };
     let folders = folders.map(|folder| folder.expect("a folder").path());
     folders.filter(|folder| folder.join("data.mdb").exists()).collect()
 }
@@ -37,7 +37,7 @@ fn damage(folder: &Path, seed: &mut Seed) {
     match seed.below(KINDS) {
         0 => fs::remove_dir_all(folder).expect("remove folder"),
         1 => {
-            let file = File::options().write(true).open(&data).expect("a graph");
+            let file = File::options().write(true).open(&data).expect("clusters");
             file.set_len(seed.below(length + 1)).expect("truncate");
         }
         2 => fs::write(folder.join("lineage"), "of another store").expect("write lineage"),
@@ -48,7 +48,7 @@ fn damage(folder: &Path, seed: &mut Seed) {
 
 /// Flips one bit in each of `count` bytes.
 fn flip(path: &Path, count: u64, length: u64, seed: &mut Seed) {
-    let mut file = File::options().read(true).write(true).open(path).expect("a graph");
+    let mut file = File::options().read(true).write(true).open(path).expect("clusters");
     for _ in 0..count {
         let (at, mut byte) = (SeekFrom::Start(seed.below(length.max(1))), [0]);
         file.seek(at).and_then(|_| file.read_exact(&mut byte)).expect("a byte");

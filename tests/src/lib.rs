@@ -25,7 +25,7 @@ mod watched_documents;
 mod webhook_receiver;
 
 pub use command_line::{CommandLine, printed};
-pub use damage::damage_graphs;
+pub use damage::damage_clusters;
 pub use invariants::{
     ByLayer, assert_consistent, assert_doctor_finds_nothing, assert_garbage_collected, open_store, stored,
 };

@@ -1,7 +1,7 @@
 //! Measures dense queries: `recall VECTORS DIMS [POINTS] [QUERIES]`.
 //!
 //! `VECTORS` and `QUERIES` are files of little-endian `f32`, `DIMS` for each vector. They should be embeddings of real
-//! texts: graphs and scans behave differently on random vectors. If there are fewer vectors than `POINTS` (by default
+//! texts: clusters behave differently on random vectors. If there are fewer vectors than `POINTS` (by default
 //! 100,000), jittered copies are added. Without `QUERIES`, jittered vectors are the queries. The recall of the first 100
 //! hits is measured against all cosines in memory, before and after half of the points are deleted and as many added.
 
@@ -48,9 +48,9 @@ async fn main() -> Result<(), Error> {
     bench.report("as built", &queries).await?;
     bench.delete_half().await?;
     bench.add(count / 2).await?;
-    bench.report("half deleted, as many added, graph not updated", &queries).await?;
+    bench.report("half deleted, as many added, clusters not updated", &queries).await?;
     bench.build(folder.path()).await?;
-    bench.report("half deleted, as many added, graph updated", &queries).await?;
+    bench.report("half deleted, as many added, clusters updated", &queries).await?;
     Ok(())
 }
 
@@ -124,20 +124,21 @@ impl Bench {
         Ok(())
     }
 
-    /// Waits until the graph has not grown for ten seconds.
+    /// Waits until the clusters have not grown for ten seconds.
     async fn build(&self, folder: &Path) -> Result<(), Error> {
         let started = Instant::now();
         let (mut lag, mut unchanged) = (u64::MAX, 0);
         while unchanged < 20 {
             tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-            let now = self.vectors.graph_lag(&self.name).await?;
-            let sealed =
-                fs::read_dir(folder.join("graph"))?.flatten().any(|entry| entry.path().join("seal").exists());
+            let now = self.vectors.cluster_lag(&self.name).await?;
+            let sealed = fs::read_dir(folder.join("clusters"))?
+                .flatten()
+                .any(|entry| entry.path().join("seal").exists());
             unchanged = if now == lag && sealed { unchanged + 1 } else { 0 };
             lag = now;
         }
         print_line(&format!(
-            "graph built in {:.0} s, {lag} points left to scan",
+            "clusters built in {:.0} s, {lag} points left to scan",
             started.elapsed().as_secs_f64() - 10.0
         ));
         Ok(())

@@ -1,12 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 mod clock;
+mod clusters;
 mod codec;
 mod config;
 mod env;
 mod error;
 mod file_system;
-mod graph;
 mod lock;
 mod open_marker;
 mod page_check;

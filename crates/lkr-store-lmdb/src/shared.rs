@@ -13,9 +13,9 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::{
     LmdbOptions,
+    clusters::{self, Clusters},
     env::Kb,
     error::{Error, Failure, InternalResult, Result},
-    graph::{self, Graphs},
     lock::FolderLock,
     open_marker::OpenMarker,
     vectors::PointCaches,
@@ -29,7 +29,7 @@ pub(crate) const MAX_CONCURRENT_BATCHES: usize = 32;
 #[derive(Debug)]
 pub(crate) struct StoreShared {
     pub(crate) writer: Writer,
-    pub(crate) graphs: Arc<Graphs>,
+    pub(crate) clusters: Arc<Clusters>,
     /// What queries keep of points in memory.
     pub(crate) caches: PointCaches,
     pub(crate) options: LmdbOptions,
@@ -56,14 +56,14 @@ impl StoreShared {
         opened: OpenMarker,
         lock: FolderLock,
     ) -> Result<Self> {
-        let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
-        let startup = graph::StartupState::read(&kb).map_err(Error::on_open)?;
-        let signalled = Arc::clone(&graphs);
+        let clusters = Arc::new(Clusters::new(dir, &options));
+        let startup = clusters::StartupState::read(&kb).map_err(Error::on_open)?;
+        let signalled = Arc::clone(&clusters);
         let (writer, writing) = Writer::start(kb.writing(), move || signalled.wake())
             .map_err(|error| Error::io("start a thread", error))?;
         let mut threads = Vec::new();
         if options.build_threads > 0 {
-            let builder = graph::start(Arc::clone(&graphs), kb.clone(), writer.clone(), startup);
+            let builder = clusters::start(Arc::clone(&clusters), kb.clone(), writer.clone(), startup);
             threads.push(builder.map_err(|error| Error::io("start a thread", error))?);
         }
         threads.push(writing);
@@ -72,7 +72,7 @@ impl StoreShared {
         let opened = Some(opened);
         Ok(Self {
             writer,
-            graphs,
+            clusters,
             caches,
             options,
             tasks,
@@ -87,13 +87,13 @@ impl StoreShared {
 
     /// A read-only store, without threads of its own.
     pub(crate) fn read_only(kb: Kb, dir: &Path, options: LmdbOptions, lock: FolderLock) -> Self {
-        let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
+        let clusters = Arc::new(Clusters::new(dir, &options));
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(MAX_CONCURRENT_BATCHES)));
         let (writer, threads) = (Writer::closed(), Vec::new());
         let (fair_tags, caches) = (Arc::default(), PointCaches::default());
         Self {
             writer,
-            graphs,
+            clusters,
             caches,
             options,
             tasks,
@@ -181,8 +181,8 @@ impl StoreShared {
 
 impl Drop for StoreShared {
     fn drop(&mut self) {
-        self.graphs.stop();
-        // The graph builder sends jobs to the writer, which ends when no sender is left.
+        self.clusters.stop();
+        // The builder of clusters sends jobs to the writer, which ends when no sender is left.
         self.writer = Writer::closed();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {

@@ -1,7 +1,7 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    LmdbOptions, LmdbQueue, LmdbState, LmdbVectors,
+    LmdbOptions, LmdbQueue, LmdbState, LmdbVectors, clusters,
     env::{DATA, Kb},
     error::{Error, FailureKind, Result},
     file_system,
@@ -15,7 +15,7 @@ use crate::{
 /// A store in a folder that no other process uses.
 ///
 /// It is closed when it and all its handles are dropped. Closing waits for accepted writes and for the current batch
-/// of a graph build, a few seconds at most. A process that just ends loses nothing.
+/// of points for clusters, a few seconds at most. A process that just ends loses nothing.
 #[derive(Debug, Clone)]
 pub struct LmdbStore {
     shared: Arc<StoreShared>,
@@ -25,7 +25,7 @@ impl LmdbStore {
     /// Whether `dir` contains a store, damaged or not.
     #[must_use]
     pub fn is_in(dir: &Path) -> bool {
-        store_check::missing_data(&dir.join("kb")).is_none() || dir.join("graph").exists()
+        store_check::missing_data(&dir.join("kb")).is_none() || has_clusters(dir)
     }
 
     /// Opens the store in `dir`, or creates it. Blocks on the file system for milliseconds. After an unclean shutdown
@@ -45,7 +45,7 @@ impl LmdbStore {
     }
 
     /// Writes a compacted, consistent copy of the primary data to the new folder `to` while reads and writes
-    /// continue; [`open`](Self::open) opens it. Graphs are derived data: they are not copied, but rebuilt.
+    /// continue; [`open`](Self::open) opens it. Clusters are derived data: they are not copied, but rebuilt.
     ///
     /// # Errors
     /// `Invalid` if `to` exists; it is not changed.
@@ -88,16 +88,21 @@ pub(crate) fn open_locked(dir: &Path, options: LmdbOptions, lock: FolderLock) ->
     Ok(LmdbStore { shared: Arc::new(shared) })
 }
 
-/// Refuses a folder that has graphs but no primary data. A new empty store would make all other data look orphaned.
+/// Refuses a folder that has clusters but no primary data. A new empty store would make all other data look orphaned.
 fn refuse_missing_data(dir: &Path) -> Result<()> {
     let kb = dir.join("kb");
-    match store_check::missing_data(&kb).filter(|_| dir.join("graph").exists()) {
+    match store_check::missing_data(&kb).filter(|_| has_clusters(dir)) {
         None => Ok(()),
         Some(ill) => {
             let reason = format!("{} {ill}: {}", kb.join(DATA).display(), store_check::BACKUP_NEEDED);
             Err(Error::corrupt_store(&reason))
         }
     }
+}
+
+/// Whether a store, of this version or an earlier one, has clustered its vectors in `dir`.
+fn has_clusters(dir: &Path) -> bool {
+    [clusters::FOLDER, clusters::EARLIER_FOLDER].iter().any(|name| dir.join(name).exists())
 }
 
 /// Opens a store read-only: every write is refused.

@@ -8,6 +8,7 @@ mod kernel;
 pub(crate) mod keys;
 mod migrate;
 mod postings;
+mod quantised;
 mod query;
 mod read;
 mod record;
@@ -41,8 +42,10 @@ use lkr_vectors::{
 pub(crate) use self::{
     bitmap::{Field, read as read_bitmap},
     cache::PointCaches,
-    dense::vector as read_vector,
+    dense::{DenseQuery, vector as read_vector},
     migrate::migrate_from_format_2,
+    quantised::{Quantised, QuantisedQuery, QuantisedRow},
+    top_k::TopK,
     verify::{migrate_bitmaps, rebuild_indexes, verify},
 };
 use crate::{
@@ -62,17 +65,17 @@ impl LmdbVectors {
         Self { shared }
     }
 
-    /// The number of points of a collection that its graph does not contain yet. Searches scan them, so they are found
+    /// The number of points of a collection that its clusters do not contain yet. Searches scan them, so they are found
     /// anyway.
     ///
     /// # Errors
     /// `NotFound` if there is no such collection.
-    pub async fn graph_lag(&self, collection: &Collection) -> Result<u64> {
-        let (name, graphs) = (collection.clone(), Arc::clone(&self.shared.graphs));
-        self.read("graph_lag", move |kb, txn| {
+    pub async fn cluster_lag(&self, collection: &Collection) -> Result<u64> {
+        let (name, clusters) = (collection.clone(), Arc::clone(&self.shared.clusters));
+        self.read("cluster_lag", move |kb, txn| {
             let number = registry::require(kb, txn, &name)?.number;
             let live = read_bitmap(kb, txn, number, Field::Live)?;
-            let watermark = graphs.open(number).map_or(0, |graph| graph.watermark());
+            let watermark = clusters.open(number).map_or(0, |open| open.watermark());
             Ok(live.range_cardinality(watermark..))
         })
         .await

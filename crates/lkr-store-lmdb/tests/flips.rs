@@ -1,4 +1,4 @@
-//! Opens a killed store after bytes of its graph were flipped. A child process opens it, because LMDB may end the process.
+//! Opens a killed store after bytes of its clusters were flipped. A child process opens it, because LMDB may end the process.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 #[path = "support/common.rs"]
@@ -20,7 +20,7 @@ const FOLDER: &str = "LKR_FLIPS_FOLDER";
 const POINTS: u32 = 600;
 const ROUNDS: u64 = 30;
 
-/// Opens the folder, searches, lets the graph be rebuilt if necessary, and searches again.
+/// Opens the folder, searches, lets the clusters be rebuilt if necessary, and searches again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child() {
     let Some(folder) = env::var_os(FOLDER) else { return };
@@ -34,7 +34,7 @@ async fn child() {
         for point in points.iter().step_by(5) {
             let vector = QueryVector::Dense(point.dense.clone().unwrap());
             let hits = search(&vectors, &name("points"), vector, &Filter::all(), 3).await;
-            // Hits are scored by stored vectors, not by the graph.
+            // Hits are scored by stored vectors, not by clusters.
             found += usize::from(hits.first().is_some_and(|hit| hit.score > 0.999));
         }
         assert!(found > 100, "{found} of 120");
@@ -43,7 +43,7 @@ async fn child() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn flipped_bytes_in_an_unclosed_graph_do_not_end_the_process() {
+async fn flipped_bytes_in_unclosed_clusters_do_not_end_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     store.vectors().ensure(&spec(&name("points"))).await.unwrap();
@@ -54,10 +54,10 @@ async fn flipped_bytes_in_an_unclosed_graph_do_not_end_the_process() {
     for round in 0..ROUNDS {
         let copied = tempfile::tempdir().unwrap();
         copy(folder.path(), copied.path());
-        let graph = fs::read_dir(copied.path().join("graph")).unwrap().next().unwrap().unwrap().path();
+        let clusters = fs::read_dir(copied.path().join("clusters")).unwrap().next().unwrap().unwrap().path();
         // The state of the folder while it is being written to.
-        fs::remove_file(graph.join("seal")).ok();
-        let data = graph.join("data.mdb");
+        fs::remove_file(clusters.join("seal")).ok();
+        let data = clusters.join("data.mdb");
         let mut bytes = fs::read(&data).unwrap();
         for _ in 0..1 << (round % 6) {
             // Anywhere, or in references to other pages.

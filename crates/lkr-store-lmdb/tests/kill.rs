@@ -128,7 +128,7 @@ async fn killed_process_loses_no_acknowledged_write() {
         println!("kill {kill}: steps {starts:?}");
     }
     assert!(starts.iter().all(|start| *start > 20), "the child completed too few steps: {starts:?}");
-    finds_all_by_graph(folder.path(), &starts).await;
+    finds_all_by_clusters(folder.path(), &starts).await;
 }
 
 /// The last step that a lane began and the last one that was acknowledged, counted from 1.
@@ -257,8 +257,8 @@ async fn verify_queue(store: &LmdbStore, starts: &[u32]) {
     assert!((acknowledged..=acknowledged + u64::from(LANES)).contains(&queued), "{queued} of {acknowledged}");
 }
 
-/// After all kills, the graph finds the vectors too.
-async fn finds_all_by_graph(folder: &Path, starts: &[u32]) {
+/// After all kills, the clusters find the vectors too.
+async fn finds_all_by_clusters(folder: &Path, starts: &[u32]) {
     let store = common::open(folder);
     let vectors = store.vectors();
     for lane in 0..starts.len() as u32 {

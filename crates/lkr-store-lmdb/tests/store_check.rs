@@ -243,7 +243,7 @@ async fn read_only_scan_skips_damaged_records() {
     assert!(scanned(open(folder.path())).await.is_err(), "a normal scan reports the damage");
 }
 
-/// If primary data is missing and graphs exist, no new store is created.
+/// If primary data is missing and clusters exist, no new store is created.
 #[tokio::test]
 async fn store_without_its_data_is_refused() {
     let folder = tempfile::tempdir().unwrap();

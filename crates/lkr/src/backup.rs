@@ -3,8 +3,8 @@
 //! An archive contains a consistent copy of the store (accounts, settings and tasks included), in the form of the embedded
 //! one also if records or points are elsewhere, and every text and
 //! original that the records of that copy refer to. It contains neither the embedding model nor the program's
-//! configuration. The key that seals stored secrets is included only on request ([`Backup::with_secret_key`]). Dense
-//! graphs are derived from the vectors and are not included: they are rebuilt in the background after the restore,
+//! configuration. The key that seals stored secrets is included only on request ([`Backup::with_secret_key`]).
+//! Clusters of vectors are derived from the vectors and are not included: they are rebuilt in the background after the restore,
 //! without embedding anything.
 
 mod create;

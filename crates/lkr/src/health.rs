@@ -144,7 +144,7 @@ fn disk_bytes(folder: &std::path::Path) -> std::io::Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        // A graph may be replaced meanwhile.
+        // Clusters of vectors may be replaced meanwhile.
         let Ok(metadata) = entry.metadata() else { continue };
         bytes += if metadata.is_dir() {
             disk_bytes(&entry.path()).unwrap_or_default()

@@ -112,36 +112,36 @@ fn flip(path: &Path, seed: usize) {
     fs::write(path, bytes).unwrap();
 }
 
-fn graph_files(server: &Server) -> Vec<std::path::PathBuf> {
-    let folders = fs::read_dir(server.data_dir().join("store/graph")).unwrap();
+fn cluster_files(server: &Server) -> Vec<std::path::PathBuf> {
+    let folders = fs::read_dir(server.data_dir().join("store/clusters")).unwrap();
     let files = folders.map(|folder| folder.unwrap().path().join("data.mdb"));
     files.filter(|file| file.is_file()).collect()
 }
 
-/// The server starts with any damage to the graph, and searches return the same results.
+/// The server starts with any damage to the clusters of vectors, and searches return the same results.
 #[test]
-fn damaged_graph_is_rebuilt_at_start() {
+fn damaged_clusters_are_rebuilt_at_start() {
     let (server, ids) = filled();
-    let graph = server.data_dir().join("store/graph");
+    let clusters = server.data_dir().join("store/clusters");
     let truncate = |share: u64| {
         move |server: &Server| {
-            for file in graph_files(server) {
+            for file in cluster_files(server) {
                 let length = fs::metadata(&file).unwrap().len();
                 fs::File::options().write(true).open(&file).unwrap().set_len(length * share / 4).unwrap();
             }
         }
     };
     let damages: [Box<Damage>; 9] = [
-        Box::new(|server| fs::remove_dir_all(server.data_dir().join("store/graph")).unwrap()),
+        Box::new(|server| fs::remove_dir_all(server.data_dir().join("store/clusters")).unwrap()),
         Box::new(truncate(0)),
         Box::new(truncate(1)),
         Box::new(truncate(2)),
         Box::new(move |_| {
-            fs::remove_dir_all(&graph).unwrap();
-            fs::write(&graph, "not a folder").unwrap();
+            fs::remove_dir_all(&clusters).unwrap();
+            fs::write(&clusters, "not a folder").unwrap();
         }),
-        Box::new(|server| graph_files(server).iter().for_each(|file| flip(file, 1))),
-        Box::new(|server| graph_files(server).iter().for_each(|file| flip(file, 2))),
+        Box::new(|server| cluster_files(server).iter().for_each(|file| flip(file, 1))),
+        Box::new(|server| cluster_files(server).iter().for_each(|file| flip(file, 2))),
         Box::new(|server| {
             for name in ["lock", "kb/lock.mdb"] {
                 fs::write(server.data_dir().join("store").join(name), "corrupt").unwrap();

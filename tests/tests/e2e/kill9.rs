@@ -10,7 +10,7 @@ use std::{
 
 use lkr_tests::{
     LedgerEntry, Load, RewriteKind, Seed, Server, SmallDisk, Termination, WatchedDocuments,
-    assert_consistent, assert_garbage_collected, damage_graphs, model_dir, workspace,
+    assert_consistent, assert_garbage_collected, damage_clusters, model_dir, workspace,
 };
 use serde_json::{Value, json};
 
@@ -86,17 +86,17 @@ fn fill_disk(server: &Server, kill: usize, seed: &mut Seed) -> Option<Terminatio
     Some(Termination::After(Duration::from_millis(500 + seed.below(1_500))))
 }
 
-/// Enough sections for a collection to get a graph, and the number of documents that contain them.
+/// Enough sections for a collection to get clusters, and the number of documents that contain them.
 const SECTIONS: usize = 16_000;
 const PARTS: usize = 8;
 /// The source of these documents.
 const SECTIONED: &str = "sectioned";
 
-/// The graphs are damaged between a kill and the next start.
+/// The clusters of vectors are damaged between a kill and the next start.
 #[test]
-fn kills_with_damaged_graphs_lose_nothing() {
-    let name = "kills_with_damaged_graphs_lose_nothing";
-    // With a model from the start, there are soon enough vectors for a graph.
+fn kills_with_damaged_clusters_lose_nothing() {
+    let name = "kills_with_damaged_clusters_lose_nothing";
+    // With a model from the start, there are soon enough vectors for clusters.
     let model = workspace().join("crates/lkr-models-local/tests/fixtures/tiny-bert-mean");
     let server = Server::start_with(&[
         ("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD),
@@ -105,7 +105,7 @@ fn kills_with_damaged_graphs_lose_nothing() {
     for part in 0..PARTS {
         let _ = server.add(&json!({"text": many_sections(part), "source": SECTIONED}));
     }
-    survive(&server, kills(8), name, with_damaged_graphs);
+    survive(&server, kills(8), name, with_damaged_clusters);
 }
 
 fn many_sections(part: usize) -> String {
@@ -113,10 +113,10 @@ fn many_sections(part: usize) -> String {
     (0..SECTIONS / PARTS).map(section).collect::<Vec<_>>().join("\n")
 }
 
-fn with_damaged_graphs(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
+fn with_damaged_clusters(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
     server.kill();
-    let graphs = damage_graphs(server, seed);
-    assert!(graphs > 0 || kill == 0, "no graph was built");
+    let folders = damage_clusters(server, seed);
+    assert!(folders > 0 || kill == 0, "no clusters were built");
     server.restart();
     Some(Termination::After(Duration::from_millis(200 + seed.below(3_000))))
 }

@@ -35,7 +35,7 @@ pub(super) struct Args {
 }
 
 /// The parts of a data folder.
-const PARTS: [&str; 3] = ["store/kb", "store/graph", "blobs"];
+const PARTS: [&str; 3] = ["store/kb", "store/clusters", "blobs"];
 
 /// One document in this many stays when the others are deleted.
 const KEPT: usize = 10;
@@ -151,13 +151,13 @@ impl fmt::Display for DiskReport {
         writeln!(f, "base     {documents} documents, {chunks} chunks")?;
         writeln!(f, "vectors  {vectors} of {dims} numbers: {:.1} MB", mb(raw))?;
         for (when, sizes) in [("before", before), ("after ", after)] {
-            let [store, graphs, texts] = *sizes;
-            let all = store + graphs + texts;
+            let [store, clusters, texts] = *sizes;
+            let all = store + clusters + texts;
             writeln!(
                 f,
-                "{when}   store {:.1} MB, graphs {:.1} MB, texts {:.1} MB: {:.2} kB a chunk, {:.2} times the vectors",
+                "{when}   store {:.1} MB, clusters {:.1} MB, texts {:.1} MB: {:.2} kB a chunk, {:.2} times the vectors",
                 mb(store),
-                mb(graphs),
+                mb(clusters),
                 mb(texts),
                 kb_a_chunk(all),
                 all as f64 / raw.max(1) as f64
@@ -165,12 +165,12 @@ impl fmt::Display for DiskReport {
         }
         let ratio = |sizes: &[u64; PARTS.len()]| sizes.iter().sum::<u64>().max(1) as f64;
         writeln!(f, "churn    {churn} times the base: {:.2} times as large", ratio(after) / ratio(before))?;
-        let [store, graphs, texts] = *left;
+        let [store, clusters, texts] = *left;
         writeln!(
             f,
-            "left     {chunks_left} chunks: store {:.1} MB, graphs {:.1} MB, texts {:.1} MB",
+            "left     {chunks_left} chunks: store {:.1} MB, clusters {:.1} MB, texts {:.1} MB",
             mb(store),
-            mb(graphs),
+            mb(clusters),
             mb(texts)
         )
     }

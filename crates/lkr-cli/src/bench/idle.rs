@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// The number of consecutive idle observations after which background work is taken to be done.
 const IDLE_OBSERVATIONS: usize = 20;
 
-/// Waits until background work, such as that on graphs and posting lists, is done. On a busy machine, a process with work
+/// Waits until background work, such as that on clusters and posting lists, is done. On a busy machine, a process with work
 /// left can look idle for a moment, so it must do so several times.
 pub(super) async fn wait_until_background_work_is_done() {
     for _ in 0..IDLE_OBSERVATIONS {

@@ -97,7 +97,7 @@ pub(super) async fn measure(args: &Args) -> Result<SpacesReport> {
     let mut report = SpacesReport::default();
     report.spaces(&bases, &queries, "right after ingestion").await?;
     wait_until_background_work_is_done().await;
-    report.spaces(&bases, &queries, "with complete graphs").await?;
+    report.spaces(&bases, &queries, "with complete clusters").await?;
     report.filters(&bases, &embedder, &queries).await?;
     bases.close().await;
     Ok(report)

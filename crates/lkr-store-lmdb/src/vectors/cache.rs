@@ -92,6 +92,11 @@ impl<T: PointTable> PointCache<T> {
         Ok((txn.id() >= held.snapshot()).then(|| work(&held, ids)))
     }
 
+    /// Whether something is kept of a collection.
+    pub(crate) fn has(&self, collection: u16) -> bool {
+        self.lock().contains_key(&collection)
+    }
+
     /// Frees what is kept of a collection.
     pub(crate) fn forget(&self, collection: u16) {
         self.lock().remove(&collection);

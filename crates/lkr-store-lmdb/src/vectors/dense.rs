@@ -1,5 +1,5 @@
-//! Dense queries: the graph for the points that it contains, an exact scan for the others. Of a small collection, the scan
-//! reads quantised vectors, and the exact ones of the few points that may be among the nearest.
+//! Dense queries: the nearest clusters for the points that are in clusters, an exact scan for the others. Of a small collection,
+//! the scan reads quantised vectors, and the exact ones of the few points that may be among the nearest.
 
 use std::ops::Bound;
 
@@ -13,10 +13,10 @@ use super::{
     top_k::TopK,
 };
 use crate::{
+    clusters::Clusters,
     codec::{damaged, strip_checksum},
     env::Kb,
     error::{FailureKind, InternalResult},
-    graph::Graphs,
 };
 
 /// Extra candidates beyond the limit: they are chosen by single-precision products, whose order may differ from that
@@ -26,6 +26,9 @@ const MARGIN: usize = 16;
 const LOOKUP_FACTOR: u64 = 8;
 /// The same for quantised rows, which are in memory.
 const CODES_LOOKUP_FACTOR: u64 = 64;
+
+/// While more than one of this many points is not in the clusters, the quantised vectors stay in memory.
+const BUILDING_SHARE: u64 = 10;
 
 /// A dense query of a collection.
 pub(crate) struct DenseQuery<'q> {
@@ -40,7 +43,7 @@ pub(crate) struct DenseQuery<'q> {
 
 impl DenseQuery<'_> {
     /// Whether all points of the collection are searched.
-    fn has_all(&self) -> bool {
+    pub(crate) fn has_all(&self) -> bool {
         self.points.len() == self.total
     }
 }
@@ -49,31 +52,39 @@ impl DenseQuery<'_> {
 pub(crate) fn search(
     kb: &Kb,
     txn: &RoTxn,
-    (graphs, codes): (&Graphs, &PointCache<CodeTable>),
+    (clusters, codes): (&Clusters, &PointCache<CodeTable>),
     query: &DenseQuery,
 ) -> InternalResult<Vec<(f32, u32)>> {
     if query.limit == 0 {
         return Ok(Vec::new());
     }
-    let found = if graphs.scans_all(query.total) {
+    let found = if clusters.scans_all(query.total) {
         scan_codes(kb, txn, codes, query)?
     } else {
-        codes.forget(query.collection);
-        let (mut found, from) = search_graph(graphs, query).unwrap_or_default();
-        found.extend(scan_vectors(kb, txn, query, from)?);
-        found
+        scan_clusters(kb, txn, (clusters, codes), query)?
     };
     rescore(kb, txn, query, found)
 }
 
-/// The candidates of the graph and its watermark; `None` if an exact scan is better.
-fn search_graph(graphs: &Graphs, query: &DenseQuery) -> Option<(Vec<u32>, u32)> {
-    let graph = graphs.open(query.collection)?;
-    if !graphs.prefers_graph(query.points.len(), graph.items()) {
-        return None;
+/// The points that may be among the nearest: those in the nearest clusters, and the newer ones.
+fn scan_clusters(
+    kb: &Kb,
+    txn: &RoTxn,
+    (clusters, codes): (&Clusters, &PointCache<CodeTable>),
+    query: &DenseQuery,
+) -> InternalResult<Vec<u32>> {
+    let open = clusters.open(query.collection);
+    let newer = open.as_ref().map_or(query.total, |open| query.points.range_cardinality(open.watermark()..));
+    // The collection has become large, and its clusters are being built.
+    if newer > query.points.len() / BUILDING_SHARE && codes.has(query.collection) {
+        return scan_codes(kb, txn, codes, query);
     }
-    let limit = query.limit.saturating_add(MARGIN);
-    graph.nearest(query.vector, query.points, limit).map(|found| (found, graph.watermark()))
+    codes.forget(query.collection);
+    let scanned = open.filter(|_| clusters.suit(query.points.len()));
+    let scanned = scanned.and_then(|open| Some((open.nearest(query)?, open.watermark())));
+    let (mut found, from) = scanned.unwrap_or_default();
+    found.extend(scan_vectors(kb, txn, query, from)?);
+    Ok(found)
 }
 
 /// All points that may be among the nearest, by a scan of quantised vectors.

@@ -158,7 +158,7 @@ fn run_query(shared: &StoreShared, txn: &RoTxn, query: &Query) -> InternalResult
             let points = selected.unwrap_or(scope.ids());
             let (collection, total, limit) = (entry.number, scope.total(), query.limit);
             let query = DenseQuery { collection, vector, points, total, limit };
-            dense::search(kb, txn, (&shared.graphs, &shared.caches.codes), &query)?
+            dense::search(kb, txn, (&shared.clusters, &shared.caches.codes), &query)?
         }
     };
     hits(shared, txn, (entry.number, scope.total()), best, query.limit)
@@ -173,7 +173,7 @@ fn hits(
     limit: usize,
 ) -> InternalResult<Vec<Hit>> {
     let (kb, origins) = (&shared.kb, &shared.caches.origins);
-    let known = if shared.graphs.scans_all(total) {
+    let known = if shared.clusters.scans_all(total) {
         let all = |table: &OriginTable, _| best.iter().map(|(_, id)| table.get(*id)).collect::<Vec<_>>();
         origins.read(kb, txn, collection, OriginTable::default, all)?.unwrap_or_default()
     } else {

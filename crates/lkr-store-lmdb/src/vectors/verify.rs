@@ -21,10 +21,10 @@ use super::{
     tag_sets::{self, TagReader, TagSetId},
 };
 use crate::{
+    clusters::LINEAGE,
     codec::verify_checksum,
     env::{Kb, Table},
     error::InternalResult,
-    graph::LINEAGE,
     verify::{Finding, check_counter},
 };
 
@@ -204,14 +204,14 @@ impl PointCheck<'_> {
         Ok(())
     }
 
-    /// Reports damaged id counters. The repair continues above all existing ids. A graph may contain ids that were
+    /// Reports damaged id counters. The repair continues above all existing ids. Clusters may contain ids that were
     /// assigned before, so it is rebuilt.
     fn report_ids(&self, end: u32, findings: &mut Vec<Finding>) {
         let what = format!("the ids of {} are damaged or behind", self.entry.spec.collection);
         let ids = registry::IdCounters { next: end, posted: 0, pending_bytes: 0 };
         let key = keys::collection(self.entry.number);
         findings.push(Finding::missing(what, "counters", &key, &registry::encode_ids(ids)));
-        let what = "the vector graphs may know other points".to_owned();
+        let what = "the clusters of vectors may know other points".to_owned();
         findings.push(Finding::wrong(what, "meta", LINEAGE));
     }
 }

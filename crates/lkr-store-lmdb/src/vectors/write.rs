@@ -1,4 +1,4 @@
-//! Changes of points. A replaced point gets a new internal id, because graphs cannot change a vector.
+//! Changes of points. A replaced point gets a new internal id, because clusters cannot change a vector.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -143,7 +143,7 @@ pub(crate) fn check_dims(entry: &CollectionEntry, dims: usize) -> InternalResult
     }
 }
 
-/// Whether the identical point is stored already. Repeating a write then uses no id and does not change the graph.
+/// Whether the identical point is stored already. Repeating a write then uses no id and does not change clusters.
 fn is_unchanged(
     kb: &Kb,
     txn: &RoTxn,

@@ -21,16 +21,16 @@ use lkr_vectors::{
 use rand::{RngExt, rngs::StdRng};
 
 pub const DIMS: usize = 24;
-/// The number of vectors in a batch of a graph under [`options`].
+/// The number of vectors in a batch of clusters under [`options`].
 pub const BATCH: u32 = 64;
 
-/// Options that build graphs from 100 points on, search by them whenever they exist, and give free space back early.
+/// Options that build clusters from 100 points on, search by them whenever they exist, and give free space back early.
 pub fn options() -> LmdbOptions {
     let mut options = LmdbOptions::default();
     options.codes_below = 100;
     options.linear_below = 100;
-    options.break_even = 0;
-    options.graph_batch = BATCH;
+    options.probe = 8;
+    options.cluster_batch = BATCH;
     options.spare_bytes = 0;
     options
 }
@@ -114,16 +114,16 @@ pub async fn search(
     store.query_batch(&[query]).await.unwrap().remove(0)
 }
 
-/// Waits until at most a batch of the points, or one in a hundred, is missing from the graph.
+/// Waits until at most a batch of the points, or one in a hundred, is missing from the clusters.
 pub async fn built(vectors: &LmdbVectors, name: &Collection) {
     let most = vectors.count(name, &Filter::all()).await.unwrap() / 100;
     for _ in 0..3_000 {
-        if vectors.graph_lag(name).await.unwrap() < most.max(BATCH.into()) {
+        if vectors.cluster_lag(name).await.unwrap() < most.max(BATCH.into()) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("the graph is not built within a minute");
+    panic!("the clusters are not built within a minute");
 }
 
 /// Writes to a table of a closed store without the store.

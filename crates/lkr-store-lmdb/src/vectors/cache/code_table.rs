@@ -1,5 +1,4 @@
-//! The quantised vectors of a collection: one byte for each dimension. A scan of them reads a quarter of the bytes, and
-//! their error is bounded, so that it finds every point that an exact scan would.
+//! The quantised vectors of a collection, in memory.
 
 use std::ops::Bound;
 
@@ -12,15 +11,13 @@ use crate::{
     error::InternalResult,
     vectors::{
         bitmap::{self, Field},
-        kernel, keys,
+        keys,
+        quantised::{Quantised, QuantisedQuery, QuantisedRow},
         registry::IdCounters,
         stored_vector::StoredVector,
         top_k::TopK,
     },
 };
-
-/// The largest code. The codes of a vector are its values as multiples of a step of its own, its largest value by this.
-const MAX_CODE: f32 = 127.0;
 
 /// Quantised vectors, ordered by id.
 #[derive(Debug)]
@@ -28,14 +25,14 @@ pub(crate) struct CodeTable {
     dims: usize,
     rows: Vec<CodeRow>,
     /// The codes of all rows, one after the other.
-    codes: Vec<i8>,
+    codes: Vec<u8>,
     /// Points from this id on were not read yet.
     end: u32,
     /// The newest snapshot that points were read from. Points that were gone then may be missing.
     snapshot: usize,
 }
 
-/// A vector but its codes. Its direction is `scale · codes`, to within `error`.
+/// A quantised vector but its codes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct CodeRow {
     id: u32,
@@ -52,48 +49,43 @@ impl CodeTable {
     /// is always one.
     fn push(&mut self, id: u32, checksummed: &[u8]) {
         let vector = StoredVector::of_row(checksummed, self.dims).map(StoredVector::to_vec);
-        let quantised = vector.as_deref().and_then(quantise);
-        let (scale, error, codes) = quantised.unwrap_or_else(|| (0.0, f32::INFINITY, vec![0; self.dims]));
-        self.rows.push(CodeRow { id, scale, error });
-        self.codes.extend_from_slice(&codes);
+        let quantised = vector.as_deref().and_then(Quantised::of);
+        self.push_row(&quantised.unwrap_or_else(|| Quantised::anywhere(self.dims)).row(id));
+    }
+
+    fn push_row(&mut self, row: &QuantisedRow) {
+        self.rows.push(CodeRow { id: row.id, scale: row.scale, error: row.error });
+        self.codes.extend_from_slice(row.codes);
     }
 
     fn retain(&mut self, live: &RoaringBitmap) {
         let mut kept = Self::new(self.dims);
-        for (row, codes) in self.rows() {
-            if live.contains(row.id) {
-                kept.rows.push(*row);
-                kept.codes.extend_from_slice(codes);
-            }
-        }
+        self.rows().filter(|row| live.contains(row.id)).for_each(|row| kept.push_row(&row));
         (self.rows, self.codes) = (kept.rows, kept.codes);
     }
 
-    fn rows(&self) -> impl Iterator<Item = (&CodeRow, &[i8])> {
+    fn rows(&self) -> impl Iterator<Item = QuantisedRow<'_>> {
         // A collection has no vectors of no dimensions.
-        self.rows.iter().zip(self.codes.chunks_exact(self.dims.max(1)))
+        let rows = self.rows.iter().zip(self.codes.chunks_exact(self.dims.max(1)));
+        rows.map(|(row, codes)| QuantisedRow { id: row.id, scale: row.scale, error: row.error, codes })
     }
 
     /// A few more than the `limit` points nearest to `query` among the admitted ones: all that may be among them, and all
     /// that may tie with the last.
     pub(crate) fn nearest(&self, query: &[f32], limit: usize, admits: impl Fn(u32) -> bool) -> Vec<u32> {
-        let Some(query) = unit(query) else {
+        let Some(query) = QuantisedQuery::new(query) else {
             return self.rows.iter().map(|row| row.id).filter(|id| admits(*id)).collect();
         };
-        let rounding = rounding_error(self.dims);
-        let cosines: Vec<f32> =
-            self.rows().map(|(row, codes)| kernel::dot_codes(&query, codes) * row.scale).collect();
+        let bounds: Vec<[f32; 2]> = self.rows().map(|row| query.bounds(&row)).collect();
         let mut lowest = TopK::new(limit);
-        for (row, cosine) in self.rows.iter().zip(&cosines) {
-            let at_least = cosine - row.error - rounding;
-            if lowest.admits(at_least) && admits(row.id) {
-                lowest.push(at_least, row.id);
+        for (row, [at_least, _]) in self.rows.iter().zip(&bounds) {
+            if lowest.admits(*at_least) && admits(row.id) {
+                lowest.push(*at_least, row.id);
             }
         }
         let threshold = lowest.into_threshold();
-        let may_be_near = |(row, cosine): &(&CodeRow, &f32)| *cosine + row.error + rounding >= threshold;
-        let near = self.rows.iter().zip(&cosines).filter(may_be_near).map(|(row, _)| row.id);
-        near.filter(|id| admits(*id)).collect()
+        let near = self.rows.iter().zip(&bounds).filter(|(_, [_, at_most])| *at_most >= threshold);
+        near.map(|(row, _)| row.id).filter(|id| admits(*id)).collect()
     }
 }
 
@@ -126,40 +118,6 @@ impl PointTable for CodeTable {
         }
         Ok(())
     }
-}
-
-/// The largest error of a dot product of a unit vector and codes in single precision, as a share of the codes' length.
-/// Each of the sums has a few terms (see [`kernel`]), each of which adds a rounding error of 2⁻²⁴; twice that is safe.
-fn rounding_error(dims: usize) -> f32 {
-    (64 + dims / kernel::LANES) as f32 * f32::EPSILON
-}
-
-/// The vector with length 1; `None` if it has no direction.
-fn unit(vector: &[f32]) -> Option<Vec<f32>> {
-    let length = length(vector.iter().map(|value| f64::from(*value)));
-    let is_number = length.is_normal();
-    is_number.then(|| vector.iter().map(|value| (f64::from(*value) / length) as f32).collect())
-}
-
-fn length(values: impl Iterator<Item = f64>) -> f64 {
-    values.map(|value| value * value).sum::<f64>().sqrt()
-}
-
-/// The scale, the error and the codes of a vector's direction; zeros if it has none, `None` if it is no vector of numbers.
-fn quantise(values: &[f32]) -> Option<(f32, f32, Vec<i8>)> {
-    let largest = values.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
-    let norm = length(values.iter().map(|value| f64::from(*value)));
-    let step = f64::from(largest) / f64::from(MAX_CODE);
-    if norm == 0.0 {
-        return Some((0.0, 0.0, vec![0; values.len()]));
-    }
-    if !norm.is_normal() || !step.is_normal() {
-        return None;
-    }
-    let codes: Vec<i8> = values.iter().map(|value| (f64::from(*value) / step).round() as i8).collect();
-    let lost = values.iter().zip(&codes).map(|(value, code)| f64::from(*value) - step * f64::from(*code));
-    let error = length(lost) / norm;
-    Some(((step / norm) as f32, error as f32 * (1.0 + f32::EPSILON), codes))
 }
 
 #[cfg(test)]
@@ -217,17 +175,6 @@ mod tests {
             let last = limit.checked_sub(1).map(|last| exact.get(last).map_or(-1.0, |(cosine, _)| *cosine));
             for (cosine, id) in exact {
                 prop_assert!(last.is_none_or(|last| cosine < last) || found.contains(&id));
-            }
-        }
-
-        #[test]
-        fn direction_is_within_its_error(vector in prop::collection::vec(-1.0_f32..1.0, DIMS)) {
-            if let Some((scale, error, codes)) = quantise(&vector) {
-                let norm = length(vector.iter().map(|value| f64::from(*value)));
-                let off = vector.iter().zip(&codes)
-                    .map(|(value, code)| f64::from(*value) / norm - f64::from(scale) * f64::from(*code));
-                prop_assert!(length(off) <= f64::from(error) + 1e-6);
-                prop_assert!(error < 0.03, "{error}");
             }
         }
     }

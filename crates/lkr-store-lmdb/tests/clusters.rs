@@ -1,4 +1,4 @@
-//! The graph finds the same points as the exact scan: after updates, deletions and damage to its folder.
+//! Clusters find the same points as the exact scan: after updates, deletions and damage to its folder.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 #[path = "support/common.rs"]
@@ -18,10 +18,10 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const LIMIT: usize = 10;
 
-/// A modification of a graph folder.
+/// A modification of a folder of clusters.
 type Damage = fn(&Path);
 
-/// A store with a graph, and the expected points.
+/// A store with clusters, and the expected points.
 struct Case {
     vectors: Option<LmdbVectors>,
     folder: tempfile::TempDir,
@@ -95,14 +95,14 @@ impl Case {
         }
     }
 
-    fn graph_folder(&self) -> PathBuf {
-        let mut folders = fs::read_dir(self.folder.path().join("graph")).unwrap();
+    fn folder_of_clusters(&self) -> PathBuf {
+        let mut folders = fs::read_dir(self.folder.path().join("clusters")).unwrap();
         folders.next().unwrap().unwrap().path()
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn graph_after_churn_still_finds_the_nearest() {
+async fn clusters_after_churn_still_find_the_nearest() {
     let mut case = Case::new(2_000).await;
     case.check().await;
     let mut next = 2_000;
@@ -119,15 +119,15 @@ async fn graph_after_churn_still_finds_the_nearest() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn graph_after_reopening_is_reused() {
+async fn clusters_after_reopening_are_reused() {
     let mut case = Case::new(800).await;
     case.close();
-    let folder = case.graph_folder();
+    let folder = case.folder_of_clusters();
     assert!(folder.join("seal").exists(), "sealed when closed");
     case.open();
     built(case.vectors(), &case.name).await;
     case.check().await;
-    assert_eq!(case.graph_folder(), folder, "not built anew");
+    assert_eq!(case.folder_of_clusters(), folder, "not built anew");
     // Written to and closed again.
     case.add(800..1_000).await;
     built(case.vectors(), &case.name).await;
@@ -135,11 +135,11 @@ async fn graph_after_reopening_is_reused() {
     case.open();
     built(case.vectors(), &case.name).await;
     case.check().await;
-    assert_eq!(case.graph_folder(), folder);
+    assert_eq!(case.folder_of_clusters(), folder);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn graph_damaged_between_runs_is_rebuilt() {
+async fn clusters_damaged_between_runs_are_rebuilt() {
     let mut case = Case::new(800).await;
     let damages: [(&str, Damage); 9] = [
         ("the folder is gone", |folder| fs::remove_dir_all(folder).unwrap()),
@@ -154,7 +154,7 @@ async fn graph_damaged_between_runs_is_rebuilt() {
     ];
     for (what, damage) in damages {
         case.close();
-        damage(&case.graph_folder());
+        damage(&case.folder_of_clusters());
         case.open();
         case.check().await;
         built(case.vectors(), &case.name).await;
@@ -184,7 +184,7 @@ fn flip(folder: &Path, part: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn graph_of_another_state_of_the_store_is_not_used() {
+async fn clusters_of_another_state_of_the_store_are_not_used() {
     let mut case = Case::new(500).await;
     let copies = tempfile::tempdir().unwrap();
     let copy = copies.path().join("copy");
@@ -207,7 +207,7 @@ async fn graph_of_another_state_of_the_store_is_not_used() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn dropped_collection_removes_its_graph() {
+async fn dropped_collection_removes_its_clusters() {
     let case = Case::new(500).await;
     case.vectors().drop_collection(&case.name).await.unwrap();
     let other = name("other");
@@ -221,7 +221,7 @@ async fn dropped_collection_removes_its_graph() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn snapshot_without_graph_opens_and_rebuilds_it() {
+async fn snapshot_without_clusters_opens_and_rebuilds_them() {
     let mut case = Case::new(500).await;
     let copies = tempfile::tempdir().unwrap();
     case.vectors().snapshot(&copies.path().join("copy")).await.unwrap();
@@ -230,4 +230,47 @@ async fn snapshot_without_graph_opens_and_rebuilds_it() {
     case.check().await;
     built(case.vectors(), &case.name).await;
     case.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn graphs_of_earlier_versions_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path()));
+    let graph = folder.path().join("graph");
+    for is_folder in [true, false] {
+        if is_folder {
+            fs::create_dir_all(graph.join("12")).unwrap();
+        }
+        fs::write(if is_folder { graph.join("12/data.mdb") } else { graph.clone() }, "a graph").unwrap();
+        let store = open(folder.path());
+        for _ in 0..200 {
+            if !graph.exists() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        assert!(!graph.exists());
+        drop(store);
+    }
+}
+
+/// Vectors without a direction have the cosine 0 with each query, which can be more than others have.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn vectors_without_a_direction_are_found() {
+    let mut case = Case::new(0).await;
+    let opposite = |n: u32| {
+        let mut vector = vec![-1.0; common::DIMS];
+        vector[n as usize % common::DIMS] = -1.5;
+        vector
+    };
+    let points = (0..400).map(|n| {
+        let dense = if n % 100 == 7 { vec![0.0; common::DIMS] } else { opposite(n) };
+        Point { dense: Some(dense), ..point(n, &mut case.rng) }
+    });
+    let points: Vec<Point> = points.collect();
+    case.vectors().upsert(&case.name, points.clone()).await.unwrap();
+    built(case.vectors(), &case.name).await;
+    let query = QueryVector::Dense(vec![1.0; common::DIMS]);
+    let hits = search(case.vectors(), &case.name, query, &Filter::all(), 4).await;
+    assert_eq!(hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [7, 107, 207, 307].map(id));
 }

@@ -1,10 +1,13 @@
-//! HNSW graphs over the dense vectors: derived from `kb`, updated in the background, and rebuilt if they are damaged.
+//! Clusters of the dense vectors (an inverted file): derived from `kb`, updated in the background, and rebuilt if they are
+//! damaged.
 //!
-//! Graphs support neither deletion nor reuse of ids. A graph contains the points below its watermark; newer points
-//! are scanned. Deleted points are filtered out by the bitmap of live points. When they are a third of a graph, a new
-//! graph is built beside it and replaces it.
+//! The points of a large collection are divided by the centroids that they are nearest to, and kept quantised, cluster by
+//! cluster. A query scans the clusters whose centroids are nearest to it. Clusters contain the points below their watermark;
+//! newer points are scanned. Deleted points are filtered out by the bitmap of live points. When they are a third, or the
+//! collection has outgrown its centroids, new clusters are built beside the old ones and replace them.
 
 mod build;
+mod centroids;
 mod folder;
 mod load;
 mod search;
@@ -12,7 +15,7 @@ mod table;
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Condvar, Mutex, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -21,7 +24,7 @@ use std::{
     time::Duration,
 };
 
-use self::{build::Builder, search::OpenGraph, table::GraphEnv};
+use self::{build::Builder, search::OpenClusters, table::ClusterEnv};
 use crate::{
     LmdbOptions,
     env::Kb,
@@ -30,16 +33,23 @@ use crate::{
     writer::Writer,
 };
 
-/// The key of the record that ties a graph folder to `kb`.
+/// The folder of clusters in that of a store, and that of the graphs which earlier versions had in their place.
+pub(crate) const FOLDER: &str = "clusters";
+pub(crate) const EARLIER_FOLDER: &str = "graph";
+/// The fewest points that are scanned for each hit.
+const SCANNED_PER_HIT: u64 = 4;
+/// The cluster of vectors without a direction, or with one that is not known. Each query scans it.
+const WITHOUT_DIRECTION: u32 = u32::MAX;
+/// The key of the record that ties a folder of clusters to `kb`.
 pub(crate) const LINEAGE: &[u8] = b"lineage";
 
-/// The graphs of a store.
+/// The clusters of all collections of a store.
 #[derive(Debug)]
-pub(crate) struct Graphs {
+pub(crate) struct Clusters {
     dir: PathBuf,
     options: LmdbOptions,
     /// `None` until the folder is loaded, and while it is replaced.
-    current: RwLock<Option<Arc<GraphEnv>>>,
+    current: RwLock<Option<Arc<ClusterEnv>>>,
     /// Set by a search that found damage.
     damaged: AtomicBool,
     signal: Mutex<BuilderSignal>,
@@ -52,10 +62,11 @@ struct BuilderSignal {
     work: bool,
 }
 
-impl Graphs {
-    pub(crate) fn new(dir: PathBuf, options: &LmdbOptions) -> Self {
+impl Clusters {
+    /// The clusters of the store in `store`.
+    pub(crate) fn new(store: &Path, options: &LmdbOptions) -> Self {
         Self {
-            dir,
+            dir: store.join(FOLDER),
             options: options.clone(),
             current: RwLock::default(),
             damaged: AtomicBool::new(false),
@@ -64,20 +75,24 @@ impl Graphs {
         }
     }
 
-    /// The graph of a collection; `None` if there is no usable one.
-    pub(crate) fn open(&self, collection: u16) -> Option<OpenGraph<'_>> {
+    /// The clusters of a collection; `None` if there are no usable ones.
+    pub(crate) fn open(&self, collection: u16) -> Option<OpenClusters<'_>> {
         let env = self.current()?;
-        OpenGraph::open(self, env, collection)
+        OpenClusters::open(self, env, collection)
     }
 
-    /// Whether searching a graph with `items` points is faster than scanning `candidates` points. See
-    /// docs/studies.md#dense-graph.
-    pub(crate) const fn prefers_graph(&self, candidates: u64, items: u64) -> bool {
-        let LmdbOptions { linear_below, break_even, .. } = self.options;
-        candidates > linear_below && candidates.saturating_mul(candidates) > break_even.saturating_mul(items)
+    /// Whether scanning clusters is faster than scanning `candidates` points. See docs/studies.md#clusters.
+    pub(crate) const fn suit(&self, candidates: u64) -> bool {
+        candidates > self.options.linear_below
     }
 
-    /// Whether a collection of this many points is always scanned, and so needs no graph.
+    /// The number of points among `candidates` that a query for `limit` of them scans in clusters. See docs/studies.md#clusters.
+    fn points_to_scan(&self, candidates: u64, limit: usize) -> u64 {
+        let for_recall = self.options.probe.saturating_mul(candidates.isqrt());
+        for_recall.max((limit as u64).saturating_mul(SCANNED_PER_HIT))
+    }
+
+    /// Whether a collection of this many points is always scanned, and so needs no clusters.
     pub(crate) const fn scans_all(&self, points: u64) -> bool {
         points <= self.options.codes_below
     }
@@ -115,11 +130,11 @@ impl Graphs {
         let _ = self.signalled.wait_timeout_while(signal, time, |signal| !signal.stop);
     }
 
-    fn current(&self) -> Option<Arc<GraphEnv>> {
+    fn current(&self) -> Option<Arc<ClusterEnv>> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn publish(&self, env: Option<Arc<GraphEnv>>) {
+    fn publish(&self, env: Option<Arc<ClusterEnv>>) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = env;
     }
 
@@ -130,20 +145,20 @@ impl Graphs {
         }
     }
 
-    /// Reports damage, so that the graphs are rebuilt.
+    /// Reports damage, so that the clusters are rebuilt.
     fn report_damage(&self, what: &str) {
         if !self.damaged.swap(true, Ordering::Relaxed) {
-            tracing::error!(what, "vector graph is damaged; rebuilding it");
+            tracing::error!(what, "clusters of vectors are damaged; rebuilding them");
         }
         self.wake();
     }
 }
 
-/// The state of `kb` when it was opened, before any write. It reveals graphs of another store, or of a later state of
+/// The state of `kb` when it was opened, before any write. It reveals clusters of another store, or of a later state of
 /// this one.
 #[derive(Debug)]
 pub(crate) struct StartupState {
-    /// The lineage that the last session wrote to `kb` and to its graph folder.
+    /// The lineage that the last session wrote to `kb` and to its folder of clusters.
     lineage: Option<Vec<u8>>,
     /// The next ids of the collections.
     next_ids: HashMap<u16, u32>,
@@ -160,15 +175,15 @@ impl StartupState {
     }
 }
 
-/// Starts the thread that builds graphs and removes expired and dropped rows from `kb`.
+/// Starts the thread that builds clusters and removes expired and dropped rows from `kb`.
 pub(crate) fn start(
-    graphs: Arc<Graphs>,
+    clusters: Arc<Clusters>,
     kb: Kb,
     writer: Writer,
     startup: StartupState,
 ) -> std::io::Result<JoinHandle<()>> {
-    let builder = Builder::new(graphs, kb, writer);
-    thread::Builder::new().name("lkr-graph".to_owned()).spawn(move || builder.run(&startup))
+    let builder = Builder::new(clusters, kb, writer);
+    thread::Builder::new().name("lkr-clusters".to_owned()).spawn(move || builder.run(&startup))
 }
 
 /// The key of a collection's row.

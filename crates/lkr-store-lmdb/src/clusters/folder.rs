@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::table::GraphEnv;
+use super::table::ClusterEnv;
 use crate::{
     codec::{strip_checksum, with_checksum},
     error::InternalResult,
@@ -21,7 +21,7 @@ const FINGERPRINT: &str = "seal";
 const LINEAGE: &str = "lineage";
 const READ: usize = 1 << 20;
 
-/// The graph folders in `dir`; their names are numbers. A file in the place of `dir` is removed.
+/// The folders of clusters in `dir`; their names are numbers. A file in the place of `dir` is removed.
 pub(super) fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
     if dir.symlink_metadata().is_ok_and(|found| found.is_file()) {
         fs::remove_file(dir)?;
@@ -37,12 +37,22 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
+/// Removes a folder, or the file in its place, if there is one.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    let removed = match path.symlink_metadata() {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
 /// Opens the environment in a folder if it is undamaged and has this `lineage`.
-pub(super) fn open(folder: &Path, map_size: usize, lineage: &[u8]) -> InternalResult<Option<GraphEnv>> {
+pub(super) fn open(folder: &Path, map_size: usize, lineage: &[u8]) -> InternalResult<Option<ClusterEnv>> {
     if !lineages(folder)?.iter().any(|write_lineage| write_lineage == lineage) || !is_intact(folder)? {
         return Ok(None);
     }
-    GraphEnv::open(folder, map_size).map(Some)
+    ClusterEnv::open(folder, map_size).map(Some)
 }
 
 /// The lineages of a folder: that of the last session, and that of the current one, which may be missing in `kb`.
@@ -52,7 +62,7 @@ fn lineages(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
         read => read?,
     };
     let lineages =
-        strip_checksum(&checksummed, || "the mark of a graph folder".to_owned()).unwrap_or_default();
+        strip_checksum(&checksummed, || "the mark of a folder of clusters".to_owned()).unwrap_or_default();
     Ok(lineages.chunks(super::load::LINEAGE_BYTES).map(<[u8]>::to_vec).collect())
 }
 
