@@ -115,12 +115,13 @@ impl Clusters {
         self.signal.lock().unwrap_or_else(PoisonError::into_inner).stop
     }
 
-    /// Waits until there may be work, or until the timeout.
-    fn wait(&self, timeout: Duration) {
+    /// Waits until there may be work, or until the timeout. Returns whether there may be.
+    fn wait(&self, timeout: Duration) -> bool {
         let signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = |signal: &mut BuilderSignal| !signal.stop && !signal.work;
         let waited = self.signalled.wait_timeout_while(signal, timeout, idle);
-        waited.unwrap_or_else(PoisonError::into_inner).0.work = false;
+        let mut signal = waited.unwrap_or_else(PoisonError::into_inner).0;
+        std::mem::take(&mut signal.work) || signal.stop
     }
 
     /// Waits for `time`, or until the store is being closed.

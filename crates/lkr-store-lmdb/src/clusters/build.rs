@@ -52,6 +52,16 @@ struct CollectionPoints {
     next_id: u32,
 }
 
+/// What centroids are made from.
+struct Sample {
+    /// The number of points of the collection.
+    live: u32,
+    /// The number of centroids.
+    clusters: usize,
+    /// Encoded rows.
+    rows: Vec<u8>,
+}
+
 /// How far free pages are given back to the file system.
 struct GivingBack {
     /// The page that the next slice begins at, if one was begun.
@@ -96,8 +106,9 @@ impl Builder {
                 self.clusters.report_failure(&failure);
             }
             self.log_failure("give free space back", || self.give_back(&mut giving_back));
-            if giving_back.from.is_none() {
-                self.clusters.wait(IDLE);
+            if giving_back.from.is_none() && !self.clusters.wait(IDLE) {
+                // Reading all of the file for its fingerprint pays off once nothing changes it.
+                self.with_checksum();
             }
             self.clusters.pause(ROUND_INTERVAL);
         }
@@ -168,7 +179,6 @@ impl Builder {
             let Some(dims) = entry.dims() else { continue };
             while !self.clusters.stopped() && self.feed(&env, entry.number, dims)? {}
         }
-        self.with_checksum();
         Ok(())
     }
 
@@ -197,11 +207,21 @@ impl Builder {
         let kb_txn = self.kb.snapshot()?;
         let points = self.points(&kb_txn, collection, dims).map_err(kb_failure)?;
         let Some((row, target)) = plan(&self.clusters, &rows, present, &points) else { return Ok(false) };
-        let centroids = match target.trained {
-            0 => self.train(&kb_txn, &points)?,
-            _ => Some(Centroids::of_rows(env.centroids(&*env.env.read_txn()?, &target, dims)?, dims)),
-        };
-        let Some(centroids) = centroids else { return Ok(false) };
+        if target.trained == 0 {
+            let sample = self.sample(&kb_txn, &points)?;
+            // Nothing is kept from being freed for the seconds that this can take.
+            drop((kb_txn, points));
+            let Some(centroids) = self.train(&sample, dims) else { return Ok(false) };
+            let trained = ClusterInfo { trained: sample.live, ..target };
+            let row = replaced(row, trained);
+            folder::remove_fingerprint(&env.path)?;
+            let mut txn = env.env.write_txn()?;
+            env.put_centroids(&mut txn, &trained, centroids.rows())?;
+            env.put_row(&mut txn, collection, &row)?;
+            txn.commit()?;
+            return Ok(true);
+        }
+        let centroids = Centroids::of_rows(env.centroids(&*env.env.read_txn()?, &target, dims)?, dims);
         let batch = self.batch(&points, target.watermark);
         let (mut rows, watermark) = (Vec::new(), points.watermark_after(&batch, target.watermark));
         self.quantise(&kb_txn, &points, batch, |row| row.encode(&mut rows))?;
@@ -213,11 +233,7 @@ impl Builder {
         assigned.for_each(|(point, cluster)| point.encode(rows_of.entry(cluster).or_default()));
         folder::remove_fingerprint(&env.path)?;
         let mut txn = env.env.write_txn()?;
-        let mut fed = ClusterInfo { watermark, items: target.items + added.len() as u32, ..target };
-        if target.trained == 0 {
-            env.put_centroids(&mut txn, &target, centroids.rows())?;
-            fed.trained = points.live.len().max(1) as u32;
-        }
+        let fed = ClusterInfo { watermark, items: target.items + added.len() as u32, ..target };
         for (cluster, rows) in &rows_of {
             env.add(&mut txn, &target, (*cluster, rows), QuantisedRow::bytes(dims))?;
         }
@@ -247,25 +263,29 @@ impl Builder {
         ids.take(size).collect()
     }
 
-    /// Makes the centroids of a collection from a sample of its points; `None` if the store is being closed.
-    fn train(&self, kb_txn: &RoTxn, points: &CollectionPoints) -> InternalResult<Option<Centroids>> {
-        let (started, live) = (Instant::now(), points.live.len());
+    /// A sample of the points of a collection, evenly by age, because documents that were added together are often alike.
+    fn sample(&self, kb_txn: &RoTxn, points: &CollectionPoints) -> InternalResult<Sample> {
+        let live = points.live.len();
         let clusters = centroids::clusters_of(live);
         let sampled = centroids::sample_of(clusters).min(live);
-        // Evenly by age, because documents that were added together are often alike.
         let place = |n: u64| (n * live / sampled.max(1)) as u32;
         let ids = (0..sampled).filter_map(|n| points.live.select(place(n))).collect();
-        let mut sample = Vec::new();
+        let mut rows = Vec::new();
         self.quantise(kb_txn, points, ids, |row| {
             if row.has_direction() {
-                row.encode(&mut sample);
+                row.encode(&mut rows);
             }
         })?;
-        let threads = self.clusters.options.build_threads;
-        let trained = Centroids::train(&sample, (points.dims, clusters), threads, || self.clusters.stopped());
-        let collection = points.collection;
-        tracing::debug!(collection, clusters, sampled, took = ?started.elapsed(), "centroids made");
-        Ok(trained)
+        Ok(Sample { live: live.max(1) as u32, clusters, rows })
+    }
+
+    /// Makes centroids; `None` if the store is being closed.
+    fn train(&self, sample: &Sample, dims: usize) -> Option<Centroids> {
+        let (started, threads) = (Instant::now(), self.clusters.options.build_threads);
+        let Sample { live, clusters, rows } = sample;
+        let trained = Centroids::train(rows, (dims, *clusters), threads, || self.clusters.stopped());
+        tracing::debug!(live, clusters, took = ?started.elapsed(), "centroids made");
+        trained
     }
 
     /// Quantises the vectors of points that have one.
@@ -345,14 +365,20 @@ fn updated_row(
     row: ClusterRow,
     fed: ClusterInfo,
 ) -> InternalResult<ClusterRow> {
-    if row.current.number == fed.number {
-        return Ok(ClusterRow { current: fed, ..row });
-    }
-    if fed.watermark < row.current.watermark {
-        return Ok(ClusterRow { next: Some(fed), ..row });
+    if row.current.number == fed.number || fed.watermark < row.current.watermark {
+        return Ok(replaced(row, fed));
     }
     env.clear(txn, &row.current)?;
     Ok(ClusterRow { current: fed, next: None })
+}
+
+/// The row with what is known of the clusters with the number of `info` replaced.
+fn replaced(row: ClusterRow, info: ClusterInfo) -> ClusterRow {
+    if row.current.number == info.number {
+        ClusterRow { current: info, ..row }
+    } else {
+        ClusterRow { next: Some(info), ..row }
+    }
 }
 
 /// A failure to read `kb` is no damage of the clusters, whatever its kind.

@@ -35,14 +35,20 @@ pub(super) fn give_back(
     spare: u64,
     from: u64,
 ) -> InternalResult<Option<GivenBack>> {
-    match punch(env, readers, spare, from) {
+    match punch(env, readers, spare, (from, SLICE)) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
         given => Ok(Some(given?)),
     }
 }
 
-fn punch(env: &Environment, readers: &Readers, spare: u64, from: u64) -> io::Result<GivenBack> {
-    let began = Instant::now();
+/// Does it for `slice`, or for as long as reading the list of free pages took, which can be longer for a large file.
+fn punch(
+    env: &Environment,
+    readers: &Readers,
+    spare: u64,
+    (from, slice): (u64, Duration),
+) -> io::Result<GivenBack> {
+    let reading = Instant::now();
     // Not a copy of LMDB's own handle, whose position it sets before it writes.
     let file = File::options().read(true).write(true).open(env.path().join(DATA))?;
     let Some(free) = FreePages::read(file.try_clone()?, readers.oldest(env) as u64)? else {
@@ -53,8 +59,11 @@ fn punch(env: &Environment, readers: &Readers, spare: u64, from: u64) -> io::Res
     if allocated(&file)? <= used + spare.max(used / SPARE_SHARE) {
         return Ok(given);
     }
-    for (first, pages) in free.runs.into_iter().filter(|(first, _)| *first >= from) {
-        if began.elapsed() > SLICE {
+    let (began, slice) = (Instant::now(), slice.max(reading.elapsed()));
+    let runs = free.runs.into_iter().filter(|(first, _)| *first >= from);
+    for (at, (first, pages)) in runs.enumerate() {
+        // However short the time is, one run is given back, so that the last one is reached.
+        if at > 0 && began.elapsed() > slice {
             return Ok(GivenBack { next: Some(first), ..given });
         }
         let (start, length) = (first * free.page as u64, pages * free.page as u64);

@@ -158,3 +158,23 @@ fn spare_pages_are_kept_for_later_writes() {
     let given = kb.give_back(1 << 20, 0).unwrap().unwrap();
     assert!(given.bytes > 2_000_000, "{given:?}");
 }
+
+/// Reading a long list of free pages takes longer than a slice.
+#[test]
+fn slices_that_are_too_short_reach_the_last_page() {
+    let dir = tempfile::tempdir().unwrap();
+    if has_no_holes(dir.path()) {
+        return;
+    }
+    let (kb, mut rows) = (opened(dir.path()), Rows::new());
+    write(&kb, &mut rows, (0..2_000).map(|key| (key, 3_000)));
+    write(&kb, &mut rows, (0..2_000).step_by(2).map(|key| (key, 0)));
+    write(&kb, &mut rows, [(7, 10)]);
+    let (mut next, mut bytes) = (Some(0), 0);
+    while let Some(from) = next {
+        let given = punch(&kb.env, &kb.readers, 0, (from, Duration::ZERO)).unwrap();
+        assert!(given.next.is_none_or(|next| next > from), "no page was given back");
+        (next, bytes) = (given.next, bytes + given.bytes);
+    }
+    assert!(bytes > 3_000_000, "{bytes}");
+}
