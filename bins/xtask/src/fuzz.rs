@@ -1,4 +1,4 @@
-//! Fuzzing the parsers of untrusted files.
+//! Fuzzing the parsers of untrusted files, and the matrix kernels.
 
 use std::{
     ffi::OsString,
@@ -16,13 +16,14 @@ const FUZZ: &str = "cargo-fuzz";
 const FUZZ_VERSION: &str = "0.13.2";
 
 /// The targets, each with the folder of seeds, and of shared test data, that its corpus starts from.
-const TARGETS: [(&str, &str); 10] = [
+const TARGETS: [(&str, &str); 11] = [
     ("article", "html"),
     ("charset", "txt"),
     ("decode_blocks", "blocks"),
     ("html2text", "html"),
     ("lopdf", "pdf"),
     ("markdown", "md"),
+    ("matrix_products", "products"),
     ("office_oxide", "docx"),
     ("pdf_oxide", "pdf"),
     ("plain_text", "txt"),

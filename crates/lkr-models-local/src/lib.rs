@@ -11,6 +11,9 @@ mod encoder;
 mod error;
 mod fingerprint;
 mod folder;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod head;
 mod int8;
 mod kernels;
