@@ -30,7 +30,7 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// The minimum time between rounds, so that single writes do not keep the thread busy.
 const ROUND_INTERVAL: Duration = Duration::from_millis(50);
 /// The largest batch, unless `cluster_batch` is larger: closing the store waits for its end.
-const MAX_BATCH: u64 = 20_000;
+const MAX_BATCH: u32 = 20_000;
 /// Centroids are made again when a collection has this many times the points that it had.
 const OUTGROWN: u64 = 4;
 /// The number of rows that one cleanup job removes.
@@ -253,11 +253,9 @@ impl Builder {
         Ok(CollectionPoints { collection, dims, live, next_id })
     }
 
-    /// The ids of the next batch. It grows with the collection, because each batch writes the last block of most clusters
-    /// again.
+    /// The ids of the next batch, as many as possible, because each batch writes the last block of most clusters again.
     fn batch(&self, points: &CollectionPoints, watermark: u32) -> Vec<u32> {
-        let smallest = u64::from(self.clusters.options.cluster_batch);
-        let size = smallest.max(MAX_BATCH) as usize;
+        let size = self.clusters.options.cluster_batch.max(MAX_BATCH) as usize;
         let mut ids = points.live.iter();
         ids.advance_to(watermark);
         ids.take(size).collect()

@@ -1,4 +1,4 @@
-//! The folders of graphs. Each contains an LMDB environment, the lineage of its `kb`, and, while nothing is written,
+//! The folders of clusters. Each contains an LMDB environment, the lineage of its `kb`, and, while nothing is written,
 //! a fingerprint. LMDB has no checksums, and following damaged pages may end the process, so a folder is opened only
 //! if its file matches its fingerprint. A folder without one was being written when the process ended: LMDB makes it
 //! consistent, but its bytes may have been damaged since, so its pages are checked first.
