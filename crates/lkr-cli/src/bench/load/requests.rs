@@ -151,8 +151,13 @@ impl Requests {
 }
 
 /// A query of the same words with other spaces between them. They change neither scores nor literal matches, but the cache compares
-/// queries by their characters. A query of one word has one variant.
-fn variant_of(query: &str, mut variant: u64) -> String {
+/// queries by their characters. No variant has single spaces alone, as the cached queries of most files do. A query of one
+/// word has one variant.
+fn variant_of(query: &str, number: u64) -> String {
+    let gaps = query.split_whitespace().skip(1).count();
+    let variants = u32::try_from(gaps).ok().and_then(|gaps| MAX_SPACES.checked_pow(gaps)).unwrap_or(u64::MAX);
+    // Variant 0 has single spaces alone.
+    let mut variant = 1 + number % variants.saturating_sub(1).max(1);
     let mut varied = String::new();
     for word in query.split_whitespace() {
         if !varied.is_empty() {
@@ -184,6 +189,13 @@ mod tests {
         assert_eq!(sent.iter().collect::<HashSet<_>>().len(), 400);
         let words: HashSet<Vec<&str>> = sent.iter().map(|query| query.split_whitespace().collect()).collect();
         assert_eq!(words.len(), 2);
+    }
+
+    #[test]
+    fn uncached_searches_are_never_the_cached_one() {
+        let requests = requests(&["why is it blue"]);
+        let cached = requests.next(Kind::Cached);
+        assert!((0..200).all(|_| requests.next(Kind::Search) != cached));
     }
 
     #[test]
