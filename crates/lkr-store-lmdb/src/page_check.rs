@@ -27,7 +27,7 @@ const META_PAGES: u64 = 2;
 /// Lists the damage in the pages of a file. If the list is empty, LMDB can open the file safely. A missing or empty
 /// file has no damage, because LMDB creates its content.
 pub(crate) fn check(path: &Path) -> io::Result<Vec<String>> {
-    walk(path, &mut |_| Ok(()))
+    examine(path, None)
 }
 
 /// Like [`check`], and passes every row of all undamaged pages to `visit_row`.
@@ -35,6 +35,11 @@ pub(crate) fn walk(
     path: &Path,
     visit_row: &mut dyn FnMut(TableRow<'_>) -> io::Result<()>,
 ) -> io::Result<Vec<String>> {
+    examine(path, Some(visit_row))
+}
+
+/// Without `visit_row`, long values are not read.
+fn examine(path: &Path, visit_row: Option<VisitRow<'_>>) -> io::Result<Vec<String>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         opened => opened?,
@@ -54,6 +59,8 @@ pub(crate) fn walk(
     trees.walk_free(&meta.free)?;
     Ok(findings.into_lines())
 }
+
+type VisitRow<'v> = &'v mut dyn FnMut(TableRow<'_>) -> io::Result<()>;
 
 /// The findings, up to a limit, and how many more there were.
 #[derive(Debug, Default)]

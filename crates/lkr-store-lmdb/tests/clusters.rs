@@ -9,6 +9,7 @@ use std::{
     fs::{self, File},
     io::{Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use common::{built, id, name, open, point, search, spec, vector};
@@ -154,9 +155,17 @@ async fn clusters_damaged_between_runs_are_rebuilt() {
     ];
     for (what, damage) in damages {
         case.close();
-        damage(&case.folder_of_clusters());
+        let before = case.folder_of_clusters();
+        damage(&before);
         case.open();
         case.check().await;
+        let replaced = async {
+            while before.exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_mins(1), replaced).await;
+        assert!(waited.is_ok(), "the folder is still used when {what}");
         built(case.vectors(), &case.name).await;
         let recall = case.recall(&Filter::all()).await;
         assert!(recall >= 0.95, "{recall} when {what}");
@@ -247,7 +256,7 @@ async fn graphs_of_earlier_versions_are_removed() {
             if !graph.exists() {
                 break;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
         assert!(!graph.exists());
         drop(store);

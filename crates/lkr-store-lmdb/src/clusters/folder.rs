@@ -1,7 +1,7 @@
 //! The folders of clusters. Each contains an LMDB environment, the lineage of its `kb`, and, while nothing is written,
-//! a fingerprint. LMDB has no checksums, and following damaged pages may end the process, so a folder is opened only
-//! if its file matches its fingerprint. A folder without one was being written when the process ended: LMDB makes it
-//! consistent, but its bytes may have been damaged since, so its pages are checked first.
+//! a fingerprint. LMDB has no checksums, and following damaged pages may end the process, so the structure of its file is
+//! checked before a folder is opened. The fingerprint tells whether the rest of the file, which is most of it, is as it was
+//! written. A folder without one was being written when the process ended.
 
 use std::{
     fs::{self, File},
@@ -12,7 +12,7 @@ use std::{
 use super::table::ClusterEnv;
 use crate::{
     codec::{strip_checksum, with_checksum},
-    error::InternalResult,
+    error::{Failure, InternalResult},
     page_check,
 };
 
@@ -47,10 +47,13 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
-/// Opens the environment in a folder if it is undamaged and has this `lineage`.
+/// Opens the environment in a folder if it has this `lineage` and the structure of its file is undamaged.
 pub(super) fn open(folder: &Path, map_size: usize, lineage: &[u8]) -> InternalResult<Option<ClusterEnv>> {
-    if !lineages(folder)?.iter().any(|write_lineage| write_lineage == lineage) || !is_intact(folder)? {
+    if !lineages(folder)?.iter().any(|write_lineage| write_lineage == lineage) {
         return Ok(None);
+    }
+    if !page_check::check(&folder.join(DATA))?.is_empty() {
+        return Err(Failure::corrupt("pages of the clusters of vectors are damaged"));
     }
     ClusterEnv::open(folder, map_size).map(Some)
 }
@@ -72,12 +75,10 @@ pub(super) fn write_lineage(folder: &Path, lineages: &[&[u8]]) -> io::Result<()>
     replace(&folder.join(LINEAGE), &with_checksum(&lineages.concat()))
 }
 
-/// Whether the file matches its fingerprint; without a fingerprint, whether its pages are undamaged.
-fn is_intact(folder: &Path) -> io::Result<bool> {
+/// Whether the file matches its fingerprint, if there is one. Reads all of it.
+pub(super) fn matches_fingerprint(folder: &Path) -> io::Result<bool> {
     let checksummed = match fs::read(folder.join(FINGERPRINT)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(page_check::check(&folder.join(DATA))?.is_empty());
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         read => read?,
     };
     Ok(checksummed == fingerprint(&folder.join(DATA))?)

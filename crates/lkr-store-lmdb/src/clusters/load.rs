@@ -15,7 +15,8 @@ pub(super) const LINEAGE_BYTES: usize = 16;
 
 impl Builder {
     /// Opens the folder of the last session if it belongs to this `kb` and is undamaged; otherwise creates a
-    /// new one.
+    /// new one. Searches use the folder once the structure of its file was checked; damage elsewhere, which is found after that,
+    /// can only hide points from them.
     pub(super) fn load(&self, startup: &StartupState) -> InternalResult<()> {
         folder::remove(&self.clusters.dir.with_file_name(EARLIER_FOLDER))?;
         let mut kept = None;
@@ -27,10 +28,15 @@ impl Builder {
                 fs::remove_dir_all(&path)?;
             }
         }
-        match kept {
-            Some(env) => self.publish_env(env, startup.lineage.as_deref()),
-            None => self.start_over(),
+        let Some(env) = kept else { return self.start_over() };
+        let path = env.path.clone();
+        self.publish_env(env, startup.lineage.as_deref())?;
+        self.clusters.update(|signal| signal.opened = true);
+        if folder::matches_fingerprint(&path)? {
+            return Ok(());
         }
+        tracing::warn!("the file of the clusters of vectors was changed or damaged; rebuilding them");
+        self.start_over()
     }
 
     fn reopen(&self, path: &Path, startup: &StartupState) -> Option<ClusterEnv> {

@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, io, str};
 
 use super::{
-    PageFindings, PageSource,
+    PageFindings, PageSource, VisitRow,
     node::{HEADER, NodeValue, Page, TreeRecord, overflow_pages, u64_at},
 };
 
@@ -22,13 +22,13 @@ pub(crate) struct TableRow<'r> {
 }
 
 /// The state of a walk over all trees of a file.
-pub(super) struct Trees<'w> {
+pub(super) struct Trees<'w, 'v> {
     source: &'w PageSource,
     last_page: u64,
     /// One bit for each page that is already claimed by a tree or a free list.
     claimed: Vec<u64>,
     findings: &'w mut PageFindings,
-    visit_row: &'w mut dyn FnMut(TableRow<'_>) -> io::Result<()>,
+    visit_row: Option<VisitRow<'v>>,
 }
 
 /// The expected position of a page in its tree.
@@ -75,12 +75,12 @@ impl Tree<'_> {
     }
 }
 
-impl<'w> Trees<'w> {
+impl<'w, 'v> Trees<'w, 'v> {
     pub(super) fn new(
         source: &'w PageSource,
         last_page: u64,
         findings: &'w mut PageFindings,
-        visit_row: &'w mut dyn FnMut(TableRow<'_>) -> io::Result<()>,
+        visit_row: Option<VisitRow<'v>>,
     ) -> Self {
         let pages = usize::try_from(source.end.min(last_page.saturating_add(1))).unwrap_or_default();
         let mut claimed = vec![0; pages / 64 + 1];
@@ -200,9 +200,7 @@ impl<'w> Trees<'w> {
     fn check_row(&mut self, tree: &mut Tree, page: u64, key: &[u8], data: NodeValue<'_>) -> io::Result<()> {
         match (tree.kind, data) {
             (TreeKind::Main, NodeValue::Tree(record)) => self.check_table(tree, page, key, record),
-            (TreeKind::Table, NodeValue::Inline(value)) => {
-                (self.visit_row)(TableRow { table: tree.name, key, value })
-            }
+            (TreeKind::Table, NodeValue::Inline(value)) => self.visit(tree, key, value),
             (TreeKind::Free, NodeValue::Inline(value)) => {
                 self.check_free_list(tree, page, value);
                 Ok(())
@@ -217,13 +215,18 @@ impl<'w> Trees<'w> {
                     self.check_free_list(tree, page, value);
                     return Ok(());
                 }
-                (self.visit_row)(TableRow { table: tree.name, key, value })
+                self.visit(tree, key, value)
             }
             _ => {
                 self.report_page(tree, page);
                 Ok(())
             }
         }
+    }
+
+    fn visit(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> io::Result<()> {
+        let Some(visit_row) = &mut self.visit_row else { return Ok(()) };
+        visit_row(TableRow { table: tree.name, key, value })
     }
 
     fn check_table(&mut self, tree: &Tree, page: u64, name: &[u8], record: &[u8]) -> io::Result<()> {
@@ -236,16 +239,18 @@ impl<'w> Trees<'w> {
         }
     }
 
-    /// Reads an overflow value with its page header; `None` if its pages are damaged. A value that replaced a longer
-    /// one keeps the pages of the longer one.
+    /// Reads an overflow value with its page header, or the header alone if nobody looks at the value; `None` if its pages are
+    /// damaged. A value that replaced a longer one keeps the pages of the longer one.
     fn overflow(&mut self, tree: &mut Tree, first: u64, length: usize) -> io::Result<Option<Vec<u8>>> {
         let needed = ((HEADER - 1 + length) / self.source.page + 1) as u64;
         let head = self.source.read(first, 1)?;
-        let pages = head.and_then(|head| overflow_pages(&head, first)).filter(|pages| *pages >= needed);
+        let pages =
+            head.as_ref().and_then(|head| overflow_pages(head, first)).filter(|pages| *pages >= needed);
         let Some(pages) = pages.filter(|pages| self.claim_pages(first, *pages)) else { return Ok(None) };
         let [_, _, overflows, _] = &mut tree.counts;
         *overflows += pages;
-        self.source.read(first, needed)
+        let is_used = tree.kind == TreeKind::Free || self.visit_row.is_some();
+        if is_used { self.source.read(first, needed) } else { Ok(head) }
     }
 
     /// Checks a list of free pages. A free page must not be in use, because the next write would overwrite it.
