@@ -46,10 +46,16 @@ pub(crate) async fn import_collection(
     ingest_missing(kb, inputs, &stored, import_as).await
 }
 
-/// Ingests the documents that are not stored yet, whatever else the knowledge base contains.
-pub(crate) async fn import_missing(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
-    let stored = sources(kb).await?;
-    ingest_missing(kb, inputs, &stored, ImportAs::Texts).await
+/// Ingests the documents whose sources are not `stored` yet, whatever else the knowledge base contains, and adds their sources.
+pub(crate) async fn import_missing(
+    kb: &KnowledgeBase,
+    inputs: Vec<Input>,
+    stored: &mut HashSet<String>,
+) -> Result<usize> {
+    let sources: Vec<String> = inputs.iter().map(|input| input.source.clone()).collect();
+    let count = ingest_missing(kb, inputs, stored, ImportAs::Texts).await?;
+    stored.extend(sources);
+    Ok(count)
 }
 
 /// Ingests the documents whose sources are not stored yet, all by the same submission.
@@ -133,7 +139,8 @@ fn file_name(source: &str) -> String {
 }
 
 /// The sources of all documents. Waits first for the documents that an interrupted run left unfinished.
-async fn sources(kb: &KnowledgeBase) -> Result<HashSet<String>> {
+/// The sources of all documents, once no task is running. Reads all documents and tasks.
+pub(crate) async fn sources(kb: &KnowledgeBase) -> Result<HashSet<String>> {
     while is_busy(kb).await? {
         tokio::time::sleep(POLL).await;
     }
@@ -186,7 +193,10 @@ mod tests {
         assert_eq!(import_collection(&kb, (0..3).map(input).collect(), ImportAs::Texts).await.unwrap(), 0);
         let refused = import_collection(&kb, vec![input(1)], ImportAs::Texts).await.unwrap_err();
         assert!(refused.to_string().contains("moons:"), "{refused}");
-        assert_eq!(import_missing(&kb, vec![input(1), input(7)]).await.unwrap(), 1);
+        let mut stored = sources(&kb).await.unwrap();
+        for added in [1, 0] {
+            assert_eq!(import_missing(&kb, vec![input(1), input(7)], &mut stored).await.unwrap(), added);
+        }
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! A knowledge base that grows by copies of its documents, for measurements at several sizes.
 
-use std::path::PathBuf;
+use std::{collections::HashSet, path::PathBuf};
 
 use anyhow::{Result, ensure};
 use lkr::Scope;
@@ -49,8 +49,14 @@ pub(super) fn copies(inputs: &[Input], n: usize) -> Vec<Input> {
     inputs.iter().map(|input| copy_of(input, n)).collect()
 }
 
-/// Ingests copies until there are `size` chunks, waits until the process is idle, and returns the number of chunks.
-pub(super) async fn grow(local_kb: &LocalKnowledgeBase, inputs: &[Input], size: u64) -> Result<u64> {
+/// Ingests copies whose sources are not `stored` yet until there are `size` chunks, waits until the process is idle, and returns
+/// the number of chunks.
+pub(super) async fn grow(
+    local_kb: &LocalKnowledgeBase,
+    inputs: &[Input],
+    size: u64,
+    stored: &mut HashSet<String>,
+) -> Result<u64> {
     let mut copy = 0;
     loop {
         let chunks = local_kb.kb.stats(&Scope::All).await?.counts.chunks;
@@ -58,7 +64,7 @@ pub(super) async fn grow(local_kb: &LocalKnowledgeBase, inputs: &[Input], size: 
             wait_until_background_work_is_done().await;
             return Ok(chunks);
         }
-        import_missing(&local_kb.kb, copies(inputs, copy)).await?;
+        import_missing(&local_kb.kb, copies(inputs, copy), stored).await?;
         copy += 1;
     }
 }

@@ -19,7 +19,7 @@ use crate::{
         idle::{cpu_time, wait_until_background_work_is_done},
     },
     collection::Query,
-    import::import_missing,
+    import::{import_missing, sources},
     local_kb::LocalKnowledgeBase,
     stats::{Latency, mean, millis},
 };
@@ -77,13 +77,14 @@ pub(super) async fn measure(args: &GrowingBase) -> Result<GrowthReport> {
         let local_kb = open(LmdbOptions::default()).await?;
         // The documents and their first copies, whose titles are not those of their texts, are embedded. What is measured is
         // the rest.
+        let mut stored = sources(&local_kb.kb).await?;
         for n in 0..2 {
-            import_missing(&local_kb.kb, copies(&inputs, n)).await?;
+            import_missing(&local_kb.kb, copies(&inputs, n), &mut stored).await?;
         }
         wait_until_background_work_is_done().await;
         let before = local_kb.kb.stats(&Scope::All).await?.counts.chunks;
         let started = (Instant::now(), cpu_time().unwrap_or_default());
-        let chunks = grow(&local_kb, &inputs, size).await?;
+        let chunks = grow(&local_kb, &inputs, size, &mut stored).await?;
         let adding = (started.0.elapsed(), cpu_time().unwrap_or_default().saturating_sub(started.1));
         local_kb.close().await;
 

@@ -18,6 +18,7 @@ use crate::{
         growing_base::{GrowingBase, WARM_UP_QUERIES, grow},
     },
     collection::Query,
+    import::sources,
     local_kb::LocalKnowledgeBase,
     stats::Latency,
 };
@@ -70,7 +71,7 @@ pub(super) async fn measure(args: &GrowingBase) -> Result<LayersReport> {
     let local_kb = LocalKnowledgeBase::open(&args.data_dir, Some(Arc::new(embedder))).await?;
     let mut figures = LayersReport { queries: queries.len(), sizes: Vec::new() };
     for &size in &args.chunks {
-        let chunks = grow(&local_kb, &inputs, size).await?;
+        let chunks = grow(&local_kb, &inputs, size, &mut sources(&local_kb.kb).await?).await?;
         figures.sizes.push((chunks, measure_variants(&local_kb, &queries).await?));
     }
     local_kb.kb.close().await;
