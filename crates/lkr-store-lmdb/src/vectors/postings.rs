@@ -74,13 +74,35 @@ impl<'t> Block<'t> {
     fn read_into(&self, to: &mut Vec<Entry>) -> Option<()> {
         let ids = self.entries.len().checked_sub(4 * usize::from(self.count))?;
         let (ids, weights) = self.entries.split_at_checked(ids)?;
+        let weights = weights.as_chunks::<4>().0;
+        if ids.len() == weights.len() {
+            return self.read_near_ids(ids, weights, to);
+        }
         let (mut fields, mut id) = (FieldReader(ids), self.base);
-        for weight in weights.as_chunks::<4>().0 {
+        for weight in weights {
             id = id.checked_add(fields.varint()?)?;
             to.push((id, f32::from_le_bytes(*weight)));
         }
         Some(())
     }
+
+    /// Reads differences of one byte each, as most blocks of frequent terms have.
+    fn read_near_ids(&self, ids: &[u8], weights: &[[u8; 4]], to: &mut Vec<Entry>) -> Option<()> {
+        last_id(self.base, ids)?;
+        let mut id = self.base;
+        to.extend(ids.iter().zip(weights).map(|(difference, weight)| {
+            id += u32::from(*difference);
+            (id, f32::from_le_bytes(*weight))
+        }));
+        Some(())
+    }
+}
+
+/// The sum of differences of one byte each; `None` if one has more bytes, or the sum is too large.
+fn last_id(base: u32, differences: &[u8]) -> Option<u32> {
+    let all_bits = differences.iter().fold(0, |bits, byte| bits | byte);
+    let sum = differences.iter().map(|byte| u32::from(*byte)).sum();
+    if all_bits < 0x80 { base.checked_add(sum) } else { None }
 }
 
 fn encode(base: u32, entries: &[Entry]) -> Vec<u8> {
@@ -354,5 +376,43 @@ impl PostingList<'_> {
             let base = entries.first().map_or(base, |(id, _)| *id);
             self.write(txn, base, entries)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn decoded(base: u32, stored: &[u8]) -> InternalResult<Vec<Entry>> {
+        let mut entries = vec![(7, 7.0)];
+        Block::parse(&base.to_be_bytes(), stored)?.decode_into(&mut entries)?;
+        Ok(entries)
+    }
+
+    proptest! {
+        #[test]
+        fn block_has_the_entries_that_were_encoded(
+            base in prop_oneof![Just(0), any::<u32>(), u32::MAX - 200..=u32::MAX],
+            differences in prop::collection::vec((prop_oneof![9 => 0_u32..128, 1 => 0_u32..100_000], any::<u32>()), 1..128),
+        ) {
+            let (mut id, mut entries) = (base, Vec::new());
+            for (difference, bits) in differences {
+                let Some(next) = id.checked_add(difference) else { break };
+                id = next;
+                entries.push((id, f32::from_bits(bits & 0x3fff_ffff)));
+            }
+            prop_assert_eq!(decoded(base, &encode(base, &entries)).unwrap(), entries);
+        }
+    }
+
+    #[test]
+    fn malformed_block_is_reported() {
+        // One difference that has no end, and a sum of differences that is no id.
+        for (base, ids) in [(0, [5, 0x80]), (u32::MAX - 9, [5, 5])] {
+            let stored = with_checksum(&[&[2, 0][..], &ids, &[0; 8]].concat());
+            assert_eq!(decoded(base, &stored).unwrap_err().kind(), FailureKind::Corrupt);
+        }
     }
 }

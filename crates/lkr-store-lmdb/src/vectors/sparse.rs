@@ -37,10 +37,11 @@ pub(crate) fn search(
             window.add(start, list)?;
         }
         window.drain(start, |score, id| {
-            if selected.is_none_or(|selected| selected.contains(id)) {
+            if top.admits(score) && selected.is_none_or(|selected| selected.contains(id)) {
                 top.push(score, id);
             }
         });
+        top.raise_threshold();
     }
     Ok(top.into_top())
 }
@@ -137,12 +138,13 @@ impl<'t> PostingCursor<'t> {
 /// The score sums of neighbouring ids, and which ids have one.
 struct ScoreWindow {
     sums: Vec<f64>,
-    touched: Vec<u64>,
+    /// 1 for an id that has a sum. Bytes, because entries of neighbouring ids would wait for each other's bits.
+    touched: Vec<u8>,
 }
 
 impl ScoreWindow {
     fn new() -> Self {
-        Self { sums: vec![0.0; WINDOW_IDS], touched: vec![0; WINDOW_IDS / 64] }
+        Self { sums: vec![0.0; WINDOW_IDS], touched: vec![0; WINDOW_IDS] }
     }
 
     /// Adds the list's entries below the end of the window that begins at `start`.
@@ -150,8 +152,9 @@ impl ScoreWindow {
         loop {
             let entries = list.entries.get(list.read..).unwrap_or_default();
             let in_window = entries.partition_point(|(id, _)| (id - start) < WINDOW_IDS as u32);
-            for (id, weight) in entries.iter().take(in_window) {
-                self.add_one((id - start) as usize, list.weight * f64::from(*weight));
+            let weight = list.weight;
+            for (id, stored) in entries.iter().take(in_window) {
+                self.add_one((id - start) as usize, weight * f64::from(*stored));
             }
             list.read += in_window;
             if list.read < list.entries.len() || list.entries.is_empty() {
@@ -162,26 +165,24 @@ impl ScoreWindow {
     }
 
     fn add_one(&mut self, at: usize, score: f64) {
-        if let Some(sum) = self.sums.get_mut(at) {
+        if let (Some(sum), Some(touched)) = (self.sums.get_mut(at), self.touched.get_mut(at)) {
             *sum += score;
-        }
-        if let Some(word) = self.touched.get_mut(at / 64) {
-            *word |= 1 << (at % 64);
+            *touched = 1;
         }
     }
 
     /// Emits all sums and resets them.
     fn drain(&mut self, start: u32, mut emit: impl FnMut(f32, u32)) {
-        for ((word, sums), base) in
-            self.touched.iter_mut().zip(self.sums.chunks_mut(64)).zip((start..).step_by(64))
-        {
-            while *word != 0 {
-                let bit = word.trailing_zeros();
-                *word &= *word - 1;
-                if let Some(sum) = sums.get_mut(bit as usize) {
+        let groups = self.touched.as_chunks_mut::<8>().0.iter_mut().zip(self.sums.as_chunks_mut::<8>().0);
+        for ((touched, sums), base) in groups.zip((start..).step_by(8)) {
+            if *touched == [0; 8] {
+                continue;
+            }
+            for ((touched, sum), id) in touched.iter_mut().zip(sums).zip(base..) {
+                if *touched != 0 {
                     // Adding zero makes −0 and 0, which are equal, tie.
-                    emit(*sum as f32 + 0.0, base + bit);
-                    *sum = 0.0;
+                    emit(*sum as f32 + 0.0, id);
+                    (*touched, *sum) = (0, 0.0);
                 }
             }
         }

@@ -9,12 +9,14 @@ pub(crate) struct TopK {
     kept: Vec<(f32, u32)>,
     /// The number of entries at which a cut pays off.
     cut_at: usize,
+    /// The number of entries above which raising the threshold pays off.
+    raise_above: usize,
 }
 
 impl TopK {
     pub(crate) fn new(limit: usize) -> Self {
         let cut_at = limit.saturating_mul(4).saturating_add(1_024);
-        Self { limit, threshold: f32::NEG_INFINITY, kept: Vec::new(), cut_at }
+        Self { limit, threshold: f32::NEG_INFINITY, kept: Vec::new(), cut_at, raise_above: limit }
     }
 
     /// Whether a score may be among the highest.
@@ -41,6 +43,14 @@ impl TopK {
             self.threshold = *last;
             let last = *last;
             self.kept.retain(|(score, _)| score.total_cmp(&last).is_ge());
+        }
+    }
+
+    /// Raises the threshold to what is known so far, if enough scores were pushed since it was raised.
+    pub(crate) fn raise_threshold(&mut self) {
+        if self.kept.len() > self.raise_above {
+            self.cut();
+            self.raise_above = self.kept.len().saturating_add(self.kept.len() / 4);
         }
     }
 
