@@ -17,7 +17,7 @@ use super::{
     table::{ClusterEnv, ClusterInfo, ClusterRow},
 };
 use crate::{
-    env::Kb,
+    env::{Kb, Snapshot},
     error::{Failure, FailureKind, InternalResult},
     state,
     vectors::{Field, Quantised, QuantisedRow, read_bitmap, read_vector, registry},
@@ -212,20 +212,42 @@ impl Builder {
             let sample = self.sample(&kb_txn, &points)?;
             // Nothing is kept from being freed for the seconds that this can take.
             drop((kb_txn, points));
-            let Some(centroids) = self.train(&sample, dims) else { return Ok(false) };
-            let trained = ClusterInfo { trained: sample.live, ..target };
-            let row = replaced(row, trained);
-            folder::remove_fingerprint(&env.path)?;
-            let mut txn = env.env.write_txn()?;
-            env.put_centroids(&mut txn, &trained, centroids.rows())?;
-            env.put_row(&mut txn, collection, &row)?;
-            txn.commit()?;
-            return Ok(true);
+            return self.add_centroids(env, (collection, dims), &sample, (row, target));
         }
+        self.add_batch(env, kb_txn, &points, (row, target))
+    }
+
+    /// Makes the centroids of new clusters; `false` if the store is being closed.
+    fn add_centroids(
+        &self,
+        env: &ClusterEnv,
+        (collection, dims): (u16, usize),
+        sample: &Sample,
+        (row, target): (ClusterRow, ClusterInfo),
+    ) -> InternalResult<bool> {
+        let Some(centroids) = self.train(sample, dims) else { return Ok(false) };
+        let trained = ClusterInfo { trained: sample.live, ..target };
+        folder::remove_fingerprint(&env.path)?;
+        let mut txn = env.env.write_txn()?;
+        env.put_centroids(&mut txn, &trained, centroids.rows())?;
+        env.put_row(&mut txn, collection, &replaced(row, trained))?;
+        txn.commit()?;
+        Ok(true)
+    }
+
+    /// Adds the next points to their clusters.
+    fn add_batch(
+        &self,
+        env: &ClusterEnv,
+        kb_txn: Snapshot,
+        points: &CollectionPoints,
+        (row, target): (ClusterRow, ClusterInfo),
+    ) -> InternalResult<bool> {
+        let (collection, dims) = (points.collection, points.dims);
         let centroids = Centroids::of_rows(env.centroids(&*env.env.read_txn()?, &target, dims)?, dims);
-        let batch = self.batch(&points, target.watermark);
+        let batch = self.batch(points, target.watermark);
         let (mut rows, watermark) = (Vec::new(), points.watermark_after(&batch, target.watermark));
-        self.quantise(&kb_txn, &points, batch, |row| row.encode(&mut rows))?;
+        self.quantise(&kb_txn, points, batch, |row| row.encode(&mut rows))?;
         drop(kb_txn);
         let added: Vec<QuantisedRow> = QuantisedRow::all(&rows, dims).into_iter().flatten().collect();
         let clusters = centroids.assign(&added, self.clusters.options.build_threads);

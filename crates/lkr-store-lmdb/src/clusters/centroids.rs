@@ -66,9 +66,12 @@ impl Centroids {
 
     /// The nearest cluster of each point, on so many threads.
     pub(super) fn assign(&self, points: &[QuantisedRow], threads: usize) -> Vec<u32> {
-        let part = points.len().div_ceil(threads.max(1)).max(1);
+        let assign = |points: &[QuantisedRow]| points.iter().map(|point| self.nearest(point)).collect();
+        if threads < 2 {
+            return assign(points);
+        }
+        let part = points.len().div_ceil(threads).max(1);
         thread::scope(|scope| {
-            let assign = |points: &[QuantisedRow]| points.iter().map(|point| self.nearest(point)).collect();
             let running: Vec<_> = points
                 .chunks(part)
                 .map(|points| scope.spawn(move || -> Vec<u32> { assign(points) }))
