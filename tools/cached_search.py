@@ -159,4 +159,5 @@ def main():
         measure(arguments, folder)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -60,8 +60,8 @@ pub(crate) struct Clusters {
 struct BuilderSignal {
     stop: bool,
     work: bool,
-    /// Whether the folder of the last session was opened, or is not usable.
-    opened: bool,
+    /// Whether the thread is about to open the folder of the last session. Read-only stores have no thread.
+    opening: bool,
 }
 
 impl Clusters {
@@ -77,11 +77,11 @@ impl Clusters {
         }
     }
 
-    /// The clusters of a collection; `None` if there are no usable ones. Waits until the folder of the last session was opened, which
-    /// takes less time than scanning a collection that suits clusters.
+    /// The clusters of a collection; `None` if there are no usable ones. Waits while the folder of the last session is
+    /// opened, which takes less time than scanning a collection that suits clusters.
     pub(crate) fn open(&self, collection: u16) -> Option<OpenClusters<'_>> {
         let env = self.current().or_else(|| {
-            self.wait_until_opened();
+            self.wait_while_opening();
             self.current()
         })?;
         OpenClusters::open(self, env, collection)
@@ -121,10 +121,10 @@ impl Clusters {
         self.signal.lock().unwrap_or_else(PoisonError::into_inner).stop
     }
 
-    fn wait_until_opened(&self) {
+    fn wait_while_opening(&self) {
         let signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
         // A poisoned lock only means that the wait is over.
-        drop(self.signalled.wait_while(signal, |signal| !signal.stop && !signal.opened));
+        drop(self.signalled.wait_while(signal, |signal| !signal.stop && signal.opening));
     }
 
     /// Waits until there may be work, or until the timeout. Returns whether there may be.
@@ -195,6 +195,7 @@ pub(crate) fn start(
     writer: Writer,
     startup: StartupState,
 ) -> std::io::Result<JoinHandle<()>> {
+    clusters.update(|signal| signal.opening = true);
     let builder = Builder::new(clusters, kb, writer);
     thread::Builder::new().name("lkr-clusters".to_owned()).spawn(move || builder.run(&startup))
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use common::{built, id, name, open, point, search, spec, vector};
-use lkr_store_lmdb::{LmdbStore, LmdbVectors};
+use lkr_store_lmdb::{LmdbStore, LmdbVectors, StoreCheck};
 use lkr_vectors::{Collection, Condition, Filter, MemoryVectors, Point, QueryVector, VectorStore};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -227,6 +227,21 @@ async fn dropped_collection_removes_its_clusters() {
     built(case.vectors(), &other).await;
     let vector = QueryVector::Dense(points[7].dense.clone().unwrap());
     assert_eq!(search(case.vectors(), &other, vector, &Filter::all(), 1).await[0].id, id(7));
+}
+
+/// Nothing opens the clusters of such stores, so their searches must not wait for that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stores_without_a_builder_scan() {
+    let mut case = Case::new(500).await;
+    case.close();
+    let mut options = common::options();
+    options.build_threads = 0;
+    case.vectors = Some(LmdbStore::open(case.folder.path(), options).unwrap().vectors());
+    assert_eq!(case.recall(&Filter::all()).await, 1.0);
+    case.close();
+    let check = StoreCheck::new(case.folder.path(), common::options()).unwrap();
+    case.vectors = Some(check.into_store().unwrap().vectors());
+    assert_eq!(case.recall(&Filter::all()).await, 1.0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

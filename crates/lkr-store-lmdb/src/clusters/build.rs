@@ -99,7 +99,7 @@ impl Builder {
 
     pub(super) fn run(&self, entry: &StartupState) {
         self.log_failure("open the clusters of vectors", || self.load(entry));
-        self.clusters.update(|signal| signal.opened = true);
+        self.clusters.update(|signal| signal.opening = false);
         let mut giving_back = GivingBack::default();
         while !self.clusters.stopped() {
             self.log_failure("clean up", || self.clean_up());

@@ -31,7 +31,7 @@ impl Builder {
         let Some(env) = kept else { return self.start_over() };
         let path = env.path.clone();
         self.publish_env(env, startup.lineage.as_deref())?;
-        self.clusters.update(|signal| signal.opened = true);
+        self.clusters.update(|signal| signal.opening = false);
         if folder::matches_fingerprint(&path)? {
             return Ok(());
         }
