@@ -62,12 +62,17 @@ def documents(collection):
                    "text": row["text"]}
 
 
-def fill(url, folder, collection):
-    """Logs in, adds documents and returns a token."""
+def log_in(url, folder):
+    """Waits for a server with a new data folder, changes the first password and returns a token."""
     first = wait((pathlib.Path(folder) / "initial-admin-password").read_text).strip()
     token = wait(lambda: data(f"{url}/auth/login", {"username": "admin", "password": first}))["access_token"]
     change = {"current_password": first, "new_password": secrets.token_urlsafe(18)}
-    token = data(f"{url}/auth/password", change, token)["access_token"]
+    return data(f"{url}/auth/password", change, token)["access_token"]
+
+
+def fill(url, folder, collection):
+    """Logs in, adds documents and returns a token."""
+    token = log_in(url, folder)
     tasks = [data(f"{url}/documents", document, token)["task_id"] for document in documents(collection)]
     for task in tasks:
         while data(f"{url}/documents/tasks/{task}", None, token)["status"] not in ("done", "failed"):

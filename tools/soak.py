@@ -5,7 +5,7 @@ usage: soak.py LKR COLLECTION [--model FOLDER] [--seconds 3600] [--rate 30] [--k
 
 LKR is the program, COLLECTION a folder with docs.jsonl or corpus.jsonl and with queries. The server has an empty data folder,
 to which all documents of the collection are added first. Then `lkr bench load` sends requests at a fixed rate, and every minute
-is printed how much anonymous memory the server has, how much its folder takes, and how many points it has. Compared are the
+is printed how much anonymous memory the server has, how much its folder takes, and how many documents and chunks it has. Compared are the
 mean of the first and the last quarter, the first five minutes left out. Needs Linux.
 """
 import argparse
@@ -16,21 +16,11 @@ import statistics
 import subprocess
 import tempfile
 import time
-import urllib.request
 
-from cached_search import data, free_port, wait
+from cached_search import data, free_port, log_in
 
 WARM_UP_S = 300
 INTERVAL_S = 60
-
-
-def log_in(url, folder):
-    first = wait((folder / "initial-admin-password").read_text).strip()
-    token = wait(lambda: data(f"{url}/auth/login", {"username": "admin", "password": first}))["access_token"]
-    change = {"current_password": first, "new_password": first + first}
-    token = data(f"{url}/auth/password", change, token)["access_token"]
-    # A key does not expire during the run.
-    return data(f"{url}/auth/keys", {"name": "soak"}, token)["key"]
 
 
 def anonymous_mb(process):
@@ -76,7 +66,8 @@ def soak(arguments, folder):
         command = [arguments.lkr, "serve", "--listen", f"127.0.0.1:{port}", "--data-dir", str(folder / "data")]
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         try:
-            token = log_in(url, folder / "data")
+            # A key does not expire during the run, a session may.
+            token = data(f"{url}/auth/keys", {"name": "soak"}, log_in(url, folder / "data"))["key"]
             environment |= {"LKR_URL": f"http://127.0.0.1:{port}", "LKR_TOKEN": token}
             subprocess.run([arguments.lkr, "add", arguments.collection], env=environment, check=True, stdout=log)
             load = [arguments.lkr, "bench", "load", "--rate", str(arguments.rate), "--kind", arguments.kind, "--stock", "500",

@@ -138,8 +138,8 @@ fn file_name(source: &str) -> String {
     format!("{}.md", if stem.is_empty() { "document" } else { stem })
 }
 
-/// The sources of all documents. Waits first for the documents that an interrupted run left unfinished.
-/// The sources of all documents, once no task is running. Reads all documents and tasks.
+/// The sources of all documents. Waits first for the documents that an interrupted run left unfinished. Reads all documents and
+/// tasks.
 pub(crate) async fn sources(kb: &KnowledgeBase) -> Result<HashSet<String>> {
     while is_busy(kb).await? {
         tokio::time::sleep(POLL).await;
