@@ -88,7 +88,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let report = match &args.bench {
         Bench::Speed(speed) => runtime()?.block_on(measure(speed))?.to_string(),
         Bench::Layers(args) => runtime()?.block_on(layers::measure(args))?.to_string(),
-        Bench::Growth(args) => runtime()?.block_on(growth::measure(args))?.to_string(),
+        Bench::Growth(args) => {
+            runtime()?.block_on(growth::measure(args, std::io::stdout()))?;
+            return Ok(ExitCode::SUCCESS);
+        }
         Bench::Reembed(args) => runtime()?.block_on(reembed::measure(args))?.to_string(),
         Bench::Dedup(args) => runtime()?.block_on(dedup::measure(args))?.to_string(),
         Bench::Disk(args) => runtime()?.block_on(disk::measure(args))?.to_string(),

@@ -3,6 +3,7 @@
 use std::{
     collections::HashSet,
     fmt, fs,
+    io::Write,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -27,23 +28,20 @@ use crate::{
 /// The results whose recall is measured.
 const TOP_K: usize = 10;
 
-/// What was measured at each size.
-#[derive(Debug)]
-pub(super) struct GrowthReport {
-    queries: usize,
-    sizes: Vec<SizeReport>,
-}
-
+/// What was measured at a size.
 #[derive(Debug)]
 struct SizeReport {
     chunks: u64,
+    queries: usize,
     /// The chunks that were added to reach this size, and the time of that, by the clock and of the processor, background
     /// work included.
     added: u64,
     adding: (Duration, Duration),
     /// From opening the folder to the first answer.
     ready: Duration,
+    /// The latency of a search, and that at the first size.
     latency: Latency,
+    first: Latency,
     /// The processor time of a search, in milliseconds.
     cpu_ms: f64,
     /// The share of the first results of exact searches that were found.
@@ -65,14 +63,15 @@ struct Searches {
     memory: u64,
 }
 
-/// Measures at each size and lets the knowledge base grow in between.
-pub(super) async fn measure(args: &GrowingBase) -> Result<GrowthReport> {
+/// Measures at each size and lets the knowledge base grow in between. Writes what was measured after each size, because the
+/// larger ones take long.
+pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()> {
     let (inputs, queries) = args.read()?;
     let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));
     let open = |options: LmdbOptions| {
         LocalKnowledgeBase::open_with(&args.data_dir, Some(Arc::clone(&embedder)), options)
     };
-    let mut sizes = Vec::new();
+    let mut first = None;
     for &size in &args.chunks {
         let local_kb = open(LmdbOptions::default()).await?;
         // The documents and their first copies, whose titles are not those of their texts, are embedded. What is measured is
@@ -93,19 +92,24 @@ pub(super) async fn measure(args: &GrowingBase) -> Result<GrowthReport> {
         let mut exact = LmdbOptions::default();
         exact.codes_below = u64::MAX;
         let exact = search_all(open(exact).await?, Instant::now(), &queries).await?;
-        sizes.push(SizeReport {
+        let latency = Latency::of(searches.took);
+        let report = SizeReport {
             chunks,
+            queries: queries.len(),
             added: chunks - before,
             adding,
             ready: searches.ready,
-            cpu_ms: millis(searches.cpu) / searches.took.len().max(1) as f64,
+            cpu_ms: millis(searches.cpu) / queries.len().max(1) as f64,
             recall: recall(&searches.found, &exact.found),
-            latency: Latency::of(searches.took),
+            first: *first.get_or_insert(latency),
+            latency,
             disk: disk::parts(&args.data_dir)?.iter().sum(),
             memory: searches.memory,
-        });
+        };
+        write!(to, "{report}")?;
+        to.flush()?;
     }
-    Ok(GrowthReport { queries: queries.len(), sizes })
+    Ok(())
 }
 
 /// Runs all queries, and closes the knowledge base, which was opened since `began`.
@@ -151,45 +155,43 @@ fn anonymous_memory() -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-impl fmt::Display for GrowthReport {
+impl fmt::Display for SizeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(first) = self.sizes.first() else { return Ok(()) };
-        for size in &self.sizes {
-            let SizeReport {
-                chunks,
-                added,
-                adding: (wall, cpu),
-                ready,
-                latency,
-                cpu_ms,
-                recall,
-                disk,
-                memory,
-            } = size;
-            writeln!(f, "{chunks} chunks, {} queries", self.queries)?;
-            if *added > 0 {
-                let rate = |time: &Duration| *added as f64 / time.as_secs_f64().max(1e-9);
-                writeln!(
-                    f,
-                    "  ingestion {:.0} chunks a second, {:.0} a CPU second, without embedding",
-                    rate(wall),
-                    rate(cpu)
-                )?;
-            }
-            writeln!(f, "  ready     {:.0} ms, with the first answer", millis(*ready))?;
+        let Self {
+            chunks,
+            queries,
+            added,
+            adding: (wall, cpu),
+            ready,
+            latency,
+            first,
+            cpu_ms,
+            recall,
+            disk,
+            memory,
+        } = self;
+        writeln!(f, "{chunks} chunks, {queries} queries")?;
+        if *added > 0 {
+            let rate = |time: &Duration| *added as f64 / time.as_secs_f64().max(1e-9);
             writeln!(
                 f,
-                "  searches  {:.2} ms p50 ({:.2} times), {:.2} p99 ({:.2} times), {cpu_ms:.2} of the processor",
-                latency.p50_ms,
-                latency.p50_ms / first.latency.p50_ms,
-                latency.p99_ms,
-                latency.p99_ms / first.latency.p99_ms
+                "  ingestion {:.0} chunks a second, {:.0} a CPU second, without embedding",
+                rate(wall),
+                rate(cpu)
             )?;
-            writeln!(f, "  recall    {recall:.4} of the first {TOP_K} results of exact searches")?;
-            let per_chunk = *disk as f64 / 1e3 / (*chunks).max(1) as f64;
-            writeln!(f, "  space     {per_chunk:.2} kB a chunk, {:.0} MB of memory", *memory as f64 / 1e6)?;
         }
-        Ok(())
+        writeln!(f, "  ready     {:.0} ms, with the first answer", millis(*ready))?;
+        writeln!(
+            f,
+            "  searches  {:.2} ms p50 ({:.2} times), {:.2} p99 ({:.2} times), {cpu_ms:.2} of the processor",
+            latency.p50_ms,
+            latency.p50_ms / first.p50_ms,
+            latency.p99_ms,
+            latency.p99_ms / first.p99_ms
+        )?;
+        writeln!(f, "  recall    {recall:.4} of the first {TOP_K} results of exact searches")?;
+        let per_chunk = *disk as f64 / 1e3 / (*chunks).max(1) as f64;
+        writeln!(f, "  space     {per_chunk:.2} kB a chunk, {:.0} MB of memory", *memory as f64 / 1e6)
     }
 }
 
