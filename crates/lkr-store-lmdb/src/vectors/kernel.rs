@@ -19,9 +19,51 @@ pub(crate) fn dot_halves(query: &[f32], row: &[[u8; 2]]) -> f32 {
     lanes::<false, _>(query, row, half_value)
 }
 
-/// `Σ query · codes`, where `codes` are numbers with a sign.
-pub(crate) fn dot_codes(query: &[f32], codes: &[u8]) -> f32 {
-    dot_of(query, codes, code_value)
+/// The largest number in a query of so many dimensions for [`dot_codes`].
+pub(crate) fn max_query_code(dims: usize) -> i16 {
+    i16::try_from(((1 << 24) / dims.max(1)).saturating_sub(1)).unwrap_or(i16::MAX)
+}
+
+/// `Σ query · codes`, where `codes` are numbers with a sign, and those of the query at most [`max_query_code`].
+pub(crate) fn dot_codes(query: &[i16], codes: &[u8]) -> i32 {
+    #[cfg(target_arch = "x86_64")]
+    if has_extensions() {
+        // SAFETY: the check above found the instructions that the function was compiled for.
+        #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
+        return unsafe { dot_codes_avx2(query, codes) };
+    }
+    sum_of_products(query, codes)
+}
+
+/// Multiplies and adds pairs by the instruction for it, of whose registers compilers fill the half.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[expect(unsafe_code, reason = "values are moved between memory and registers")]
+fn dot_codes_avx2(query: &[i16], codes: &[u8]) -> i32 {
+    use std::arch::x86_64::{
+        _mm_loadu_si128, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_loadu_si256, _mm256_madd_epi16,
+        _mm256_setzero_si256, _mm256_storeu_si256,
+    };
+
+    let (queries, query_rest) = query.as_chunks::<16>();
+    let (rows, row_rest) = codes.as_chunks::<16>();
+    let mut sums = _mm256_setzero_si256();
+    for (query, row) in queries.iter().zip(rows) {
+        // SAFETY: both arrays have as many bytes as are read, at any alignment.
+        let (query, row) =
+            unsafe { (_mm256_loadu_si256(query.as_ptr().cast()), _mm_loadu_si128(row.as_ptr().cast())) };
+        sums = _mm256_add_epi32(sums, _mm256_madd_epi16(query, _mm256_cvtepi8_epi16(row)));
+    }
+    let mut lanes = [0_i32; REGISTER];
+    // SAFETY: the array has as many bytes as are written, at any alignment.
+    unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), sums) };
+    lanes.iter().fold(sum_of_products(query_rest, row_rest), |sum, lane| sum.wrapping_add(*lane))
+}
+
+#[inline(always)]
+fn sum_of_products(query: &[i16], codes: &[u8]) -> i32 {
+    let products = query.iter().zip(codes).map(|(a, b)| i32::from(*a) * i32::from(b.cast_signed()));
+    products.fold(0, i32::wrapping_add)
 }
 
 /// `Σ query · row` and `Σ row · row` in double precision, where `row` contains little-endian values at any alignment.
@@ -32,11 +74,6 @@ pub(crate) fn exact_products(query: &[f32], row: &[[u8; 4]]) -> (f64, f64) {
 /// The same of little-endian values of half precision.
 pub(crate) fn exact_products_of_halves(query: &[f32], row: &[[u8; 2]]) -> (f64, f64) {
     exact_products_of(query, row, half_value)
-}
-
-#[inline(always)]
-fn code_value(code: u8) -> f32 {
-    f32::from(code.cast_signed())
 }
 
 /// A finite value of half precision. Compilers can vectorise it.
@@ -111,7 +148,7 @@ fn dot_halves_f16c(query: &[f32], row: &[[u8; 2]]) -> f32 {
     sums.as_flattened().iter().sum::<f32>() + lanes::<true, _>(query_rest, row_rest, half_value)
 }
 
-/// The values in a register.
+/// The values of 32 bits in a register.
 #[cfg(target_arch = "x86_64")]
 const REGISTER: usize = 8;
 
@@ -233,12 +270,22 @@ mod tests {
         }
 
         #[test]
-        fn dot_of_codes_equals_the_sum_of_products(pairs in proptest::collection::vec((-1f32..1.0, any::<u8>()), 0..200)) {
-            let (a, b): (Vec<f32>, Vec<u8>) = pairs.into_iter().unzip();
-            let exact = exact_dot(&a, &b.iter().map(|code| f32::from(*code as i8)).collect::<Vec<_>>());
-            for found in [dot_codes(&a, &b), lanes::<false, _>(&a, &b, code_value)] {
-                prop_assert!((f64::from(found) - exact).abs() < 1e-2, "{} for {}", found, exact);
-            }
+        fn dot_of_codes_is_exact(pairs in proptest::collection::vec((any::<i16>(), any::<u8>()), 0..600)) {
+            let (a, b): (Vec<i16>, Vec<u8>) = pairs.into_iter().unzip();
+            let most = max_query_code(a.len());
+            let a: Vec<i16> = a.into_iter().map(|value| value.clamp(-most, most)).collect();
+            let exact: i64 = a.iter().zip(&b).map(|(a, b)| i64::from(*a) * i64::from(*b as i8)).sum();
+            prop_assert_eq!(i64::from(dot_codes(&a, &b)), exact);
+            prop_assert_eq!(i64::from(sum_of_products(&a, &b)), exact);
+        }
+    }
+
+    #[test]
+    fn dot_of_the_largest_codes_does_not_overflow() {
+        for dims in [1, 384, 511, 512, 513, 1_024, 4_096, 65_535] {
+            let most = max_query_code(dims);
+            let exact = -128 * i64::from(most) * dims as i64;
+            assert_eq!(i64::from(dot_codes(&vec![most; dims], &vec![0x80; dims])), exact);
         }
     }
 }

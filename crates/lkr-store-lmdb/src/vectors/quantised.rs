@@ -8,6 +8,9 @@ const MAX_CODE: f32 = 127.0;
 /// The bytes of an encoded row before its codes.
 const HEADER_BYTES: usize = 12;
 
+/// More than the rounding of a product of codes and scales to single precision.
+const ROUNDING: f32 = 8.0 * f32::EPSILON;
+
 /// The direction of a vector is `scale · codes`, to within `error`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Quantised {
@@ -98,32 +101,46 @@ impl<'b> QuantisedRow<'b> {
     }
 }
 
-/// A query of quantised vectors.
+/// A query of quantised vectors: its direction is `scale · codes`, to within `error`. It has more bits than they have, so that its
+/// error is small beside theirs.
 #[derive(Debug)]
 pub(crate) struct QuantisedQuery {
-    unit: Vec<f32>,
-    /// The largest error of a dot product of `unit` and codes in single precision, as a share of the codes' length. Each of the sums
-    /// has a few terms (see [`kernel`]), each of which adds a rounding error of 2⁻²⁴; twice that is safe.
-    rounding: f32,
+    codes: Vec<i16>,
+    scale: f32,
+    /// The rounding of products to single precision included.
+    error: f32,
 }
 
 impl QuantisedQuery {
     /// `None` if the vector has no direction.
     pub(crate) fn new(vector: &[f32]) -> Option<Self> {
-        let length = length(vector.iter().map(|value| f64::from(*value)));
-        let unit = |value: &f32| (f64::from(*value) / length) as f32;
-        let rounding = (64 + vector.len() / kernel::LANES) as f32 * f32::EPSILON;
-        length.is_normal().then(|| Self { unit: vector.iter().map(unit).collect(), rounding })
+        let largest = vector.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+        let norm = length(vector.iter().map(|value| f64::from(*value)));
+        let step = f64::from(largest) / f64::from(kernel::max_query_code(vector.len()));
+        if !norm.is_normal() || !step.is_normal() {
+            return None;
+        }
+        let codes: Vec<i16> = vector.iter().map(|value| (f64::from(*value) / step).round() as i16).collect();
+        let lost = vector.iter().zip(&codes).map(|(value, code)| f64::from(*value) - step * f64::from(*code));
+        let error = (length(lost) / norm) as f32 + ROUNDING;
+        Some(Self { codes, scale: (step / norm) as f32, error })
+    }
+
+    /// A quantised vector as a query.
+    pub(crate) fn of_row(row: &QuantisedRow) -> Self {
+        let codes = row.codes.iter().map(|code| i16::from(code.cast_signed())).collect();
+        Self { codes, scale: row.scale, error: row.error + ROUNDING }
     }
 
     /// The cosine with a vector, to within the error of both.
     pub(crate) fn cosine(&self, row: &QuantisedRow) -> f32 {
-        kernel::dot_codes(&self.unit, row.codes) * row.scale
+        kernel::dot_codes(&self.codes, row.codes) as f32 * (self.scale * row.scale)
     }
 
     /// The least and the most that the cosine with a vector can be.
     pub(crate) fn bounds(&self, row: &QuantisedRow) -> [f32; 2] {
-        let (cosine, error) = (self.cosine(row), row.error + self.rounding);
+        // For directions u = u' + d and v = v' + e, u · v − u' · v' = d · v' + u · e, and v' is at most 1 + |e| long.
+        let (cosine, error) = (self.cosine(row), row.error + self.error * (1.0 + row.error));
         [cosine - error, cosine + error]
     }
 }
@@ -150,6 +167,22 @@ mod tests {
                     .map(|(value, code)| f64::from(*value) / norm - f64::from(row.scale) * f64::from(code.cast_signed()));
                 prop_assert!(length(off) <= f64::from(row.error) + 1e-6);
                 prop_assert!(row.error < 0.03, "{}", row.error);
+            }
+        }
+
+        #[test]
+        fn cosine_is_within_its_bounds(
+            vector in prop::collection::vec(-1.0_f32..1.0, DIMS), query in prop::collection::vec(-1.0_f32..1.0, DIMS),
+        ) {
+            let norm = |vector: &[f32]| length(vector.iter().map(|value| f64::from(*value)));
+            let exact = vector.iter().zip(&query).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+            let exact = exact / (norm(&vector) * norm(&query));
+            if let (Some(quantised), Some(query)) = (Quantised::of(&vector), QuantisedQuery::new(&query)) {
+                let [at_least, at_most] = query.bounds(&quantised.row(0)).map(f64::from);
+                prop_assert!(at_least <= exact && exact <= at_most, "{} for {}..{}", exact, at_least, at_most);
+                prop_assert!(at_most - at_least < 0.06);
+                let [at_least, at_most] = query.bounds(&Quantised::anywhere(DIMS).row(0));
+                prop_assert_eq!((at_least, at_most), (f32::NEG_INFINITY, f32::INFINITY));
             }
         }
 
