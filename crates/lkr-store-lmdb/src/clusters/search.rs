@@ -44,15 +44,15 @@ impl<'c> OpenClusters<'c> {
         self.info.watermark
     }
 
-    /// The points that may be among the nearest in the clusters that are scanned; `None` if the clusters are damaged, or the
-    /// query has no direction.
-    pub(crate) fn nearest(&self, query: &DenseQuery) -> Option<Vec<u32>> {
+    /// The points that may be among the nearest in the clusters that are scanned, with the most that their cosines can be; `None` if
+    /// the clusters are damaged, or the query has no direction.
+    pub(crate) fn nearest(&self, query: &DenseQuery) -> Option<Vec<(f32, u32)>> {
         let unit = QuantisedQuery::new(query.vector)?;
         let found = self.scan(query, &unit);
         found.inspect_err(|failure| self.clusters.report_failure(failure)).ok()
     }
 
-    fn scan(&self, query: &DenseQuery, unit: &QuantisedQuery) -> InternalResult<Vec<u32>> {
+    fn scan(&self, query: &DenseQuery, unit: &QuantisedQuery) -> InternalResult<Vec<(f32, u32)>> {
         let centroids = self.env.centroids(&self.txn, &self.info, query.vector.len())?;
         let mut nearest: Vec<(f32, u32)> = centroids.map(|row| (unit.cosine(&row), row.id)).collect();
         nearest.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
@@ -61,6 +61,7 @@ impl<'c> OpenClusters<'c> {
         for cluster in iter::once(WITHOUT_DIRECTION).chain(nearest.into_iter().map(|(_, id)| id)) {
             for block in self.env.blocks(&self.txn, &self.info, cluster, query.vector.len())? {
                 block?.for_each(|row| scan.see(&row));
+                scan.lowest.raise_threshold();
             }
             if scan.seen >= enough {
                 break;
@@ -74,6 +75,8 @@ impl<'c> OpenClusters<'c> {
 struct Scan<'q> {
     query: &'q DenseQuery<'q>,
     unit: &'q QuantisedQuery,
+    /// Whether all points of the collection are searched.
+    has_all: bool,
     /// The number of points that were scanned and are searched.
     seen: u64,
     /// The least that the cosines of the nearest points can be.
@@ -84,26 +87,27 @@ struct Scan<'q> {
 
 impl<'q> Scan<'q> {
     fn new(query: &'q DenseQuery<'q>, unit: &'q QuantisedQuery) -> Self {
-        Self { query, unit, seen: 0, lowest: TopK::new(query.limit), may_be_near: Vec::new() }
+        let lowest = TopK::new(query.limit);
+        Self { query, unit, has_all: query.has_all(), seen: 0, lowest, may_be_near: Vec::new() }
     }
 
     fn see(&mut self, row: &QuantisedRow) {
         // Most points of a query in all of a collection are searched: the bitmap is asked for near ones alone.
-        let has_all = self.query.has_all();
-        if !has_all && !self.query.points.contains(row.id) {
+        if !self.has_all && !self.query.points.contains(row.id) {
             return;
         }
         self.seen += 1;
         let [at_least, at_most] = self.unit.bounds(row);
-        if self.lowest.admits(at_most) && (!has_all || self.query.points.contains(row.id)) {
+        if self.lowest.admits(at_most) && (!self.has_all || self.query.points.contains(row.id)) {
             self.lowest.push(at_least, row.id);
             self.may_be_near.push((at_most, row.id));
         }
     }
 
     /// All points that may be among the nearest of those that were scanned, or tie with the last.
-    fn into_near(self) -> Vec<u32> {
+    fn into_near(mut self) -> Vec<(f32, u32)> {
         let threshold = self.lowest.into_threshold();
-        self.may_be_near.into_iter().filter(|(at_most, _)| *at_most >= threshold).map(|(_, id)| id).collect()
+        self.may_be_near.retain(|(at_most, _)| *at_most >= threshold);
+        self.may_be_near
     }
 }

@@ -8,7 +8,7 @@ mod origin_table;
 mod pending_table;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
@@ -20,6 +20,8 @@ use crate::{env::Kb, error::InternalResult};
 
 /// Points that are gone are removed when they are more than one of this many.
 const GONE_SHARE: u64 = 3;
+/// The number of newest readings that a table remembers. A search lasts tens of milliseconds; there are seldom more in them.
+const MAX_READINGS: usize = 64;
 
 /// What is kept of the points of all collections.
 #[derive(Debug, Default)]
@@ -43,14 +45,46 @@ impl PointCaches {
 
 /// What is kept of the points of one collection.
 pub(crate) trait PointTable {
-    /// Points from this id on were not read yet.
-    fn end(&self) -> u32;
+    /// The readings that the table consists of.
+    fn readings(&self) -> &Readings;
 
-    /// The newest snapshot that points were read from. Points that were gone then may be missing.
-    fn snapshot(&self) -> usize;
-
-    /// Reads the points from [`end`](Self::end) up to the next id from a newer snapshot.
+    /// Reads the points from the end of the last reading up to the next id from a newer snapshot.
     fn extend(&mut self, kb: &Kb, txn: &RoTxn, collection: u16, ids: IdCounters) -> InternalResult<()>;
+}
+
+/// Which points a table has read, and from which snapshots. A point that is in two snapshots is in all between them, so a table
+/// has all points of a snapshot that were read from it or an earlier one, until points that are gone are removed.
+#[derive(Debug, Default)]
+pub(crate) struct Readings {
+    /// The snapshots and the ids up to which points were read from them, in the order of the readings.
+    newest: VecDeque<(usize, u32)>,
+}
+
+impl Readings {
+    /// Points from this id on were not read yet.
+    pub(crate) fn end(&self) -> u32 {
+        self.newest.back().map_or(0, |(_, end)| *end)
+    }
+
+    /// The table has the points of the snapshot below this id.
+    fn end_in(&self, snapshot: usize) -> u32 {
+        let earlier = self.newest.partition_point(|(read, _)| *read <= snapshot);
+        let last = earlier.checked_sub(1).and_then(|last| self.newest.get(last));
+        last.map_or(0, |(_, end)| *end)
+    }
+
+    /// Adds a reading of the points up to `end`.
+    fn add(&mut self, snapshot: usize, end: u32) {
+        if self.newest.len() == MAX_READINGS {
+            self.newest.pop_front();
+        }
+        self.newest.push_back((snapshot, end));
+    }
+
+    /// Points that are gone from the snapshot of the last reading were removed.
+    fn forget_earlier(&mut self) {
+        self.newest.drain(..self.newest.len().saturating_sub(1));
+    }
 }
 
 /// A table for each collection that was queried.
@@ -66,30 +100,30 @@ impl<T> Default for PointCache<T> {
 }
 
 impl<T: PointTable> PointCache<T> {
-    /// Calls `work` with a table of all points that a collection has in the snapshot `txn`, and possibly of others, and
-    /// with the counters of the snapshot. Returns `None` if the table was read from a newer snapshot, in which points of
-    /// this one may be gone.
+    /// Calls `work` with a table of points of a collection, with the counters of the snapshot `txn`, and with the id from which
+    /// on points of the snapshot may be missing: the next id, except in a snapshot that is older than the table.
     pub(crate) fn read<R>(
         &self,
         kb: &Kb,
         txn: &RoTxn,
         collection: u16,
         new: impl FnOnce() -> T,
-        work: impl FnOnce(&T, IdCounters) -> R,
-    ) -> InternalResult<Option<R>> {
+        work: impl FnOnce(&T, IdCounters, u32) -> R,
+    ) -> InternalResult<R> {
         let ids = registry::ids(kb, txn, collection)?;
         let table = self.table(collection, new);
         let mut held = read(&table);
-        if held.end() < ids.next {
+        if held.readings().end() < ids.next {
             drop(held);
             let mut changed = write(&table);
             // Another query may have read the points meanwhile.
-            if changed.end() < ids.next {
+            if changed.readings().end() < ids.next {
                 changed.extend(kb, txn, collection, ids)?;
             }
             held = RwLockWriteGuard::downgrade(changed);
         }
-        Ok((txn.id() >= held.snapshot()).then(|| work(&held, ids)))
+        let end = held.readings().end_in(txn.id()).min(ids.next);
+        Ok(work(&held, ids, end))
     }
 
     /// Whether something is kept of a collection.

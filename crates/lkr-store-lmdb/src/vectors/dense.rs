@@ -8,7 +8,8 @@ use roaring::RoaringBitmap;
 
 use super::{
     cache::{CodeTable, PointCache},
-    keys, registry,
+    keys,
+    registry::{self, IdCounters},
     stored_vector::StoredVector,
     top_k::TopK,
 };
@@ -66,13 +67,16 @@ pub(crate) fn search(
     rescore(kb, txn, query, found)
 }
 
+/// A point that may be among the nearest, and the most that its cosine can be.
+type Candidate = (f32, u32);
+
 /// The points that may be among the nearest: those in the nearest clusters, and the newer ones.
 fn scan_clusters(
     kb: &Kb,
     txn: &RoTxn,
     (clusters, codes): (&Clusters, &PointCache<CodeTable>),
     query: &DenseQuery,
-) -> InternalResult<Vec<u32>> {
+) -> InternalResult<Vec<Candidate>> {
     let open = clusters.open(query.collection);
     let newer = open.as_ref().map_or(query.total, |open| query.points.range_cardinality(open.watermark()..));
     // The collection has become large, and its clusters are being built.
@@ -93,19 +97,24 @@ fn scan_codes(
     txn: &RoTxn,
     codes: &PointCache<CodeTable>,
     query: &DenseQuery,
-) -> InternalResult<Vec<u32>> {
+) -> InternalResult<Vec<Candidate>> {
     if query.points.len() * CODES_LOOKUP_FACTOR < query.total {
-        return Ok(query.points.iter().collect());
+        return Ok(query.points.iter().map(|id| (f32::INFINITY, id)).collect());
     }
     let new = || CodeTable::new(query.vector.len());
-    let admits = |id| query.points.contains(id);
-    let nearest = |table: &CodeTable, _| table.nearest(query.vector, query.limit, admits);
-    let scanned = codes.read(kb, txn, query.collection, new, nearest)?;
-    scanned.map_or_else(|| scan_vectors(kb, txn, query, 0), Ok)
+    let nearest = |table: &CodeTable, ids: IdCounters, end| {
+        let admits = |id| id < end && query.points.contains(id);
+        (table.nearest(query.vector, query.limit, admits), end..ids.next)
+    };
+    let (mut found, missing) = codes.read(kb, txn, query.collection, new, nearest)?;
+    if !missing.is_empty() {
+        found.extend(scan_vectors(kb, txn, query, missing.start)?);
+    }
+    Ok(found)
 }
 
 /// The nearest points with ids from `from` on, by an exact scan.
-fn scan_vectors(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> InternalResult<Vec<u32>> {
+fn scan_vectors(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> InternalResult<Vec<Candidate>> {
     let end = registry::next_id(kb, txn, query.collection)?;
     let mut top = TopK::new(query.limit.saturating_add(MARGIN));
     let mut score = |id, checksummed: &[u8]| {
@@ -130,17 +139,30 @@ fn scan_vectors(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> Internal
             }
         }
     }
-    Ok(top.into_top().into_iter().map(|(_, id)| id).collect())
+    Ok(top.into_top().into_iter().map(|(_, id)| (f32::INFINITY, id)).collect())
 }
 
-/// The exact cosines of the candidates from verified vectors, cut to the limit. A damaged vector is skipped and
+/// The exact cosines of the nearest candidates from verified vectors, cut to the limit. A damaged vector is skipped and
 /// logged, so that the others are still found.
-fn rescore(kb: &Kb, txn: &RoTxn, query: &DenseQuery, found: Vec<u32>) -> InternalResult<Vec<(f32, u32)>> {
+fn rescore(
+    kb: &Kb,
+    txn: &RoTxn,
+    query: &DenseQuery,
+    mut found: Vec<Candidate>,
+) -> InternalResult<Vec<(f32, u32)>> {
+    // Most of those whose cosines may be the highest raise the threshold above what the others can reach.
+    found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
     let mut top = TopK::new(query.limit);
     let square = query.vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
-    for id in found {
+    for (at_most, id) in found {
+        if !top.admits(at_most) {
+            break;
+        }
         match cosine(kb, txn, query, square, id) {
-            Ok(Some(cosine)) => top.push(cosine, id),
+            Ok(Some(cosine)) => {
+                top.push(cosine, id);
+                top.raise_threshold();
+            }
             Ok(None) => {}
             Err(failure) if failure.kind() == FailureKind::Corrupt => {
                 tracing::error!(%failure, "point with a damaged vector left out of dense queries");

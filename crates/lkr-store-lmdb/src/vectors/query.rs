@@ -174,8 +174,9 @@ fn hits(
 ) -> InternalResult<Vec<Hit>> {
     let (kb, origins) = (&shared.kb, &shared.caches.origins);
     let known = if shared.clusters.scans_all(total) {
-        let all = |table: &OriginTable, _| best.iter().map(|(_, id)| table.get(*id)).collect::<Vec<_>>();
-        origins.read(kb, txn, collection, OriginTable::default, all)?.unwrap_or_default()
+        // Those of a point that the table does not have are read below.
+        let all = |table: &OriginTable, _, _| best.iter().map(|(_, id)| table.get(*id)).collect::<Vec<_>>();
+        origins.read(kb, txn, collection, OriginTable::default, all)?
     } else {
         origins.forget(collection);
         Vec::new()

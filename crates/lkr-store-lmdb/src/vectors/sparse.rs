@@ -9,7 +9,7 @@ use roaring::RoaringBitmap;
 use super::{
     cache::{PendingTable, PointCache},
     postings::{self, Block, Entry},
-    registry,
+    registry::IdCounters,
     scope::PointScope,
     top_k::TopK,
 };
@@ -81,13 +81,12 @@ fn pending(
     points: &RoaringBitmap,
     query: &SparseVector,
 ) -> InternalResult<Vec<Vec<Entry>>> {
-    let of_table = |table: &PendingTable, ids| table.entries(query, ids, points);
-    if let Some(entries) = cache.read(kb, txn, collection, PendingTable::default, of_table)? {
-        return Ok(entries);
-    }
-    let mut entries = vec![Vec::new(); query.len()];
-    let ids = registry::ids(kb, txn, collection)?;
-    postings::for_each_pending(kb, txn, collection, ids, |id, terms| {
+    let of_table = |table: &PendingTable, ids: IdCounters, end| {
+        (table.entries(query, ids.posted..end, points), ids, end)
+    };
+    let (mut entries, ids, end) = cache.read(kb, txn, collection, PendingTable::default, of_table)?;
+    let missing = IdCounters { posted: ids.posted.max(end), ..ids };
+    postings::for_each_pending(kb, txn, collection, missing, |id, terms| {
         for (term, entries) in query.indices().iter().zip(&mut entries) {
             entries.extend(terms.weight(*term).filter(|_| points.contains(id)).map(|weight| (id, weight)));
         }

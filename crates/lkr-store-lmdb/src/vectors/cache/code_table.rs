@@ -5,7 +5,7 @@ use std::ops::Bound;
 use heed::RoTxn;
 use roaring::RoaringBitmap;
 
-use super::{GONE_SHARE, PointTable};
+use super::{GONE_SHARE, PointTable, Readings};
 use crate::{
     env::Kb,
     error::InternalResult,
@@ -26,10 +26,7 @@ pub(crate) struct CodeTable {
     rows: Vec<CodeRow>,
     /// The codes of all rows, one after the other.
     codes: Vec<u8>,
-    /// Points from this id on were not read yet.
-    end: u32,
-    /// The newest snapshot that points were read from. Points that were gone then may be missing.
-    snapshot: usize,
+    readings: Readings,
 }
 
 /// A quantised vector but its codes.
@@ -41,8 +38,8 @@ struct CodeRow {
 }
 
 impl CodeTable {
-    pub(crate) const fn new(dims: usize) -> Self {
-        Self { dims, rows: Vec::new(), codes: Vec::new(), end: 0, snapshot: 0 }
+    pub(crate) fn new(dims: usize) -> Self {
+        Self { dims, rows: Vec::new(), codes: Vec::new(), readings: Readings::default() }
     }
 
     /// Adds the vector of a row. A row without one of the collection's dimensions is left to the check of the candidates: it
@@ -70,11 +67,17 @@ impl CodeTable {
         rows.map(|(row, codes)| QuantisedRow { id: row.id, scale: row.scale, error: row.error, codes })
     }
 
-    /// A few more than the `limit` points nearest to `query` among the admitted ones: all that may be among them, and all
-    /// that may tie with the last.
-    pub(crate) fn nearest(&self, query: &[f32], limit: usize, admits: impl Fn(u32) -> bool) -> Vec<u32> {
+    /// A few more than the `limit` points nearest to `query` among the admitted ones, with the most that their cosines can be: all
+    /// that may be among the nearest, and all that may tie with the last.
+    pub(crate) fn nearest(
+        &self,
+        query: &[f32],
+        limit: usize,
+        admits: impl Fn(u32) -> bool,
+    ) -> Vec<(f32, u32)> {
         let Some(query) = QuantisedQuery::new(query) else {
-            return self.rows.iter().map(|row| row.id).filter(|id| admits(*id)).collect();
+            let admitted = self.rows.iter().map(|row| row.id).filter(|id| admits(*id));
+            return admitted.map(|id| (f32::INFINITY, id)).collect();
         };
         let bounds: Vec<[f32; 2]> = self.rows().map(|row| query.bounds(&row)).collect();
         let mut lowest = TopK::new(limit);
@@ -85,24 +88,20 @@ impl CodeTable {
         }
         let threshold = lowest.into_threshold();
         let near = self.rows.iter().zip(&bounds).filter(|(_, [_, at_most])| *at_most >= threshold);
-        near.map(|(row, _)| row.id).filter(|id| admits(*id)).collect()
+        near.map(|(row, [_, at_most])| (*at_most, row.id)).filter(|(_, id)| admits(*id)).collect()
     }
 }
 
 impl PointTable for CodeTable {
-    fn end(&self) -> u32 {
-        self.end
-    }
-
-    fn snapshot(&self) -> usize {
-        self.snapshot
+    fn readings(&self) -> &Readings {
+        &self.readings
     }
 
     /// Adds the new points, and removes those that are gone if they are many.
     fn extend(&mut self, kb: &Kb, txn: &RoTxn, collection: u16, ids: IdCounters) -> InternalResult<()> {
         let live = bitmap::read(kb, txn, collection, Field::Live)?;
         let mut added = Self::new(self.dims);
-        let (first, last) = (keys::row(collection, self.end), keys::row(collection, ids.next));
+        let (first, last) = (keys::row(collection, self.readings.end()), keys::row(collection, ids.next));
         let range = (Bound::Included(&first[..]), Bound::Excluded(&last[..]));
         for row in kb.tables.dense.range(txn, &range)? {
             let (key, checksummed) = row?;
@@ -111,10 +110,11 @@ impl PointTable for CodeTable {
         }
         self.rows.append(&mut added.rows);
         self.codes.append(&mut added.codes);
-        (self.end, self.snapshot) = (ids.next, txn.id());
+        self.readings.add(txn.id(), ids.next);
         let gone = (self.rows.len() as u64).saturating_sub(live.len());
         if gone * GONE_SHARE > self.rows.len() as u64 {
             self.retain(&live);
+            self.readings.forget_earlier();
         }
         Ok(())
     }
@@ -135,6 +135,10 @@ mod tests {
             table.push(id, &with_checksum(&stored_vector::encode(vector)));
         }
         table
+    }
+
+    fn ids(found: Vec<(f32, u32)>) -> Vec<u32> {
+        found.into_iter().map(|(_, id)| id).collect()
     }
 
     /// The vector as it is stored.
@@ -166,7 +170,7 @@ mod tests {
             let table = table(&vectors);
             let query = &vectors[query % vectors.len()];
             let admits = |id: u32| id.is_multiple_of(every);
-            let found = table.nearest(query, limit, admits);
+            let found = ids(table.nearest(query, limit, admits));
             prop_assert!(found.iter().all(|id| admits(*id)));
             let mut exact: Vec<(f32, u32)> =
                 vectors.iter().zip(0..).map(|(vector, id)| (cosine(query, &stored(vector)) as f32, id)).collect();
@@ -186,7 +190,7 @@ mod tests {
         for (id, bytes) in [(3, 2), (4, 4)] {
             table.push(id, &vec![u8::MAX; 8 + bytes * DIMS]);
         }
-        assert_eq!(table.nearest(&[1.0; DIMS], 1, |_| true), [0, 2, 3, 4]);
+        assert_eq!(ids(table.nearest(&[1.0; DIMS], 1, |_| true)), [0, 2, 3, 4]);
     }
 
     #[test]
@@ -194,6 +198,6 @@ mod tests {
         let mut table = table(&[vec![1.0; DIMS], vec![-1.0; DIMS], vec![0.5; DIMS]]);
         table.retain(&RoaringBitmap::from([0, 2]));
         assert_eq!((table.rows.len(), table.codes.len()), (2, 2 * DIMS));
-        assert_eq!(table.nearest(&[1.0; DIMS], 1, |_| true), [0, 2], "they tie");
+        assert_eq!(ids(table.nearest(&[1.0; DIMS], 1, |_| true)), [0, 2], "they tie");
     }
 }

@@ -8,7 +8,7 @@ use lkr_domain::PointId;
 use lkr_vectors::PointOrigin;
 use roaring::RoaringBitmap;
 
-use super::{GONE_SHARE, PointTable};
+use super::{GONE_SHARE, PointTable, Readings};
 use crate::{
     codec::verify_checksum,
     env::Kb,
@@ -26,8 +26,7 @@ use crate::{
 pub(crate) struct OriginTable {
     ids: Vec<u32>,
     origins: Vec<(PointId, PointOrigin)>,
-    end: u32,
-    snapshot: usize,
+    readings: Readings,
 }
 
 impl OriginTable {
@@ -43,17 +42,13 @@ impl OriginTable {
 }
 
 impl PointTable for OriginTable {
-    fn end(&self) -> u32 {
-        self.end
-    }
-
-    fn snapshot(&self) -> usize {
-        self.snapshot
+    fn readings(&self) -> &Readings {
+        &self.readings
     }
 
     /// Adds the new points, and removes those that are gone if they are many.
     fn extend(&mut self, kb: &Kb, txn: &RoTxn, collection: u16, ids: IdCounters) -> InternalResult<()> {
-        let (first, last) = (keys::row(collection, self.end), keys::row(collection, ids.next));
+        let (first, last) = (keys::row(collection, self.readings.end()), keys::row(collection, ids.next));
         let range = (Bound::Included(&first[..]), Bound::Excluded(&last[..]));
         for row in kb.tables.origins.range(txn, &range)? {
             let (key, checksummed) = row?;
@@ -64,11 +59,12 @@ impl PointTable for OriginTable {
                 self.origins.push(origin);
             }
         }
-        (self.end, self.snapshot) = (ids.next, txn.id());
+        self.readings.add(txn.id(), ids.next);
         let live = bitmap::read(kb, txn, collection, Field::Live)?;
         let gone = (self.ids.len() as u64).saturating_sub(live.len());
         if gone * GONE_SHARE > self.ids.len() as u64 {
             self.retain(&live);
+            self.readings.forget_earlier();
         }
         Ok(())
     }

@@ -1,11 +1,13 @@
 //! The terms of the pending points of a collection, ordered by term. A query reads the entries of its own terms instead of
 //! the terms of all pending points.
 
+use std::ops::Range;
+
 use heed::RoTxn;
 use lkr_domain::SparseVector;
 use roaring::RoaringBitmap;
 
-use super::PointTable;
+use super::{PointTable, Readings};
 use crate::{
     env::Kb,
     error::InternalResult,
@@ -22,8 +24,7 @@ pub(crate) struct PendingTable {
     /// is more than twice as long as the next one: so there are few runs, and an entry is seldom moved to another one.
     runs: Vec<Vec<PendingEntry>>,
     posted: u32,
-    end: u32,
-    snapshot: usize,
+    readings: Readings,
 }
 
 /// The weight of a term in a pending point.
@@ -35,14 +36,14 @@ struct PendingEntry {
 }
 
 impl PendingTable {
-    /// For each term of the query, the entries of those of the points that are pending, ordered by id.
+    /// For each term of the query, the entries of those of the points whose ids are in `pending`, ordered by id.
     pub(crate) fn entries(
         &self,
         query: &SparseVector,
-        ids: IdCounters,
+        pending: Range<u32>,
         points: &RoaringBitmap,
     ) -> Vec<Vec<Entry>> {
-        let is_pending = |id: u32| id >= ids.posted && points.contains(id);
+        let is_pending = |id: u32| pending.contains(&id) && points.contains(id);
         let of_term = |term: &u32| {
             let entries = self.runs.iter().flat_map(|run| of_term(run, *term));
             entries.filter(|entry| is_pending(entry.id)).map(|entry| (entry.id, entry.weight)).collect()
@@ -85,17 +86,13 @@ fn merged(first: &[PendingEntry], second: &[PendingEntry]) -> Vec<PendingEntry> 
 }
 
 impl PointTable for PendingTable {
-    fn end(&self) -> u32 {
-        self.end
-    }
-
-    fn snapshot(&self) -> usize {
-        self.snapshot
+    fn readings(&self) -> &Readings {
+        &self.readings
     }
 
     /// Adds the new points, and removes those that were posted.
     fn extend(&mut self, kb: &Kb, txn: &RoTxn, collection: u16, ids: IdCounters) -> InternalResult<()> {
-        let unread = IdCounters { posted: ids.posted.max(self.end), ..ids };
+        let unread = IdCounters { posted: ids.posted.max(self.readings.end()), ..ids };
         let mut run = Vec::new();
         postings::for_each_pending(kb, txn, collection, unread, |id, terms| {
             run.extend(terms.iter().map(|(term, weight)| PendingEntry { term, id, weight }));
@@ -106,7 +103,11 @@ impl PointTable for PendingTable {
             self.runs.retain(|run| !run.is_empty());
         }
         self.push(run);
-        (self.posted, self.end, self.snapshot) = (ids.posted, ids.next, txn.id());
+        self.readings.add(txn.id(), ids.next);
+        if ids.posted > self.posted {
+            self.posted = ids.posted;
+            self.readings.forget_earlier();
+        }
         Ok(())
     }
 }
