@@ -1,18 +1,21 @@
 //! Posting lists: for each term and space, the ids of the points that contain it and their weights, in blocks. A search
 //! reads only the lists of its scope, and counts document frequencies in them.
 //!
-//! A block's key ends with its base, a lower bound of its ids. The ids follow as differences, then the weights
-//! unchanged, so that scores are exact. Ids only grow, so new entries are appended to the last block.
+//! A block's key ends with its base, a lower bound of its ids. Ids only grow, so new entries are appended to the last block.
 //!
 //! The terms of a point are on about as many pages as it has terms, so a write does not touch them. The newest points
-//! are pending: until there are [`MAX_PENDING_POINTS`], or [`MAX_PENDING_BYTES`] in them, searches read their terms
-//! from their bodies. Then all of them are added to the lists at once, which writes each page only once.
+//! are pending: searches have their terms in memory, until there are so many ([`PendingBounds`]) that all of them are added
+//! to the lists at once, which writes each page only once.
+
+mod block;
 
 use std::{collections::BTreeMap, ops::Bound};
 
 use heed::{RoTxn, RwTxn};
 use lkr_domain::SparseVector;
 
+pub(super) use self::block::encode;
+pub(crate) use self::block::{Block, Entry};
 use super::{
     describe_point_part,
     keys::{self, SpaceKey},
@@ -22,100 +25,45 @@ use super::{
     tag_sets::TagReader,
 };
 use crate::{
-    codec::{FieldReader, damaged, put_varint, strip_checksum, with_checksum},
+    codec::damaged,
     env::Kb,
     error::{FailureKind, InternalResult},
 };
 
-/// The maximum number of pending points. Judgement: see the module documentation.
-const MAX_PENDING_POINTS: u32 = 1_024;
-/// The maximum size of their bodies, because each search reads the terms of all of them. A thousand ordinary passages
-/// take less, whole documents far more.
-const MAX_PENDING_BYTES: u64 = 8 << 20;
+/// How many points may be pending. The more points a collection has, the more pages the same number of new ones touches, so
+/// the bounds grow with it: see docs/studies.md#pending-points. They are bounds of the memory that searches keep, too.
+#[derive(Debug, PartialEq)]
+struct PendingBounds {
+    points: u32,
+    /// The size of their bodies. A thousand ordinary passages take less than [`Self::LEAST`], whole documents far more.
+    bytes: u64,
+}
+
+impl PendingBounds {
+    const LEAST: Self = Self { points: 1_024, bytes: 8 << 20 };
+    const MOST: Self = Self { points: 16_384, bytes: 32 << 20 };
+    /// One of this many points may be pending.
+    const SHARE: u32 = 64;
+
+    /// Those of a collection whose lists contain the points below the id `posted`.
+    fn of(posted: u32) -> Self {
+        let points = (posted / Self::SHARE).clamp(Self::LEAST.points, Self::MOST.points);
+        let bytes = Self::LEAST.bytes * u64::from(points / Self::LEAST.points);
+        Self { points, bytes: bytes.min(Self::MOST.bytes) }
+    }
+
+    const fn are_reached(&self, ids: IdCounters) -> bool {
+        ids.next - ids.posted >= self.points || ids.pending_bytes >= self.bytes
+    }
+}
+
 /// The number of entries that are added at a time, which bounds the memory to some tens of megabytes. A thousand
 /// ordinary passages have fewer.
 pub(super) const MAX_SLICE_ENTRIES: usize = 1 << 18;
 
-/// The maximum number of entries of a block, and the size up to which a block is merged with the next one.
+/// The maximum number of entries of a block, and the number up to which a block is merged with the next one.
 const MAX_BLOCK_ENTRIES: usize = 128;
 const MERGE_BELOW: usize = 32;
-
-/// An id and its weight.
-pub(crate) type Entry = (u32, f32);
-
-/// A stored block.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Block<'t> {
-    base: u32,
-    count: u16,
-    entries: &'t [u8],
-}
-
-impl<'t> Block<'t> {
-    pub(super) fn parse(key: &[u8], checksummed: &'t [u8]) -> InternalResult<Self> {
-        let name = || "a block of a posting list".to_owned();
-        let mut fields = FieldReader(strip_checksum(checksummed, name)?);
-        let parsed = keys::row_id(key).zip(fields.u16());
-        let (base, count) = parsed.ok_or_else(|| damaged(name))?;
-        Ok(Self { base, count, entries: fields.0 })
-    }
-
-    /// The number of points that contain the term.
-    pub(crate) const fn count(&self) -> u16 {
-        self.count
-    }
-
-    /// Appends the entries to `to`, ordered by id.
-    pub(crate) fn decode_into(&self, to: &mut Vec<Entry>) -> InternalResult<()> {
-        to.clear();
-        self.read_into(to).ok_or_else(|| damaged(|| "a block of a posting list".to_owned()))
-    }
-
-    fn read_into(&self, to: &mut Vec<Entry>) -> Option<()> {
-        let ids = self.entries.len().checked_sub(4 * usize::from(self.count))?;
-        let (ids, weights) = self.entries.split_at_checked(ids)?;
-        let weights = weights.as_chunks::<4>().0;
-        if ids.len() == weights.len() {
-            return self.read_near_ids(ids, weights, to);
-        }
-        let (mut fields, mut id) = (FieldReader(ids), self.base);
-        for weight in weights {
-            id = id.checked_add(fields.varint()?)?;
-            to.push((id, f32::from_le_bytes(*weight)));
-        }
-        Some(())
-    }
-
-    /// Reads differences of one byte each, as most blocks of frequent terms have.
-    fn read_near_ids(&self, ids: &[u8], weights: &[[u8; 4]], to: &mut Vec<Entry>) -> Option<()> {
-        last_id(self.base, ids)?;
-        let mut id = self.base;
-        to.extend(ids.iter().zip(weights).map(|(difference, weight)| {
-            id += u32::from(*difference);
-            (id, f32::from_le_bytes(*weight))
-        }));
-        Some(())
-    }
-}
-
-/// The sum of differences of one byte each; `None` if one has more bytes, or the sum is too large.
-fn last_id(base: u32, differences: &[u8]) -> Option<u32> {
-    let all_bits = differences.iter().fold(0, |bits, byte| bits | byte);
-    let sum = differences.iter().map(|byte| u32::from(*byte)).sum();
-    if all_bits < 0x80 { base.checked_add(sum) } else { None }
-}
-
-fn encode(base: u32, entries: &[Entry]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(2 + 6 * entries.len());
-    bytes.extend_from_slice(&(entries.len() as u16).to_le_bytes());
-    let mut last = base;
-    for (id, _) in entries {
-        put_varint(&mut bytes, id - last);
-        last = *id;
-    }
-    entries.iter().for_each(|(_, weight)| bytes.extend_from_slice(&weight.to_le_bytes()));
-    with_checksum(&bytes)
-}
 
 /// The blocks of a term in a space, in the order of their ids.
 pub(crate) fn blocks<'t>(
@@ -205,7 +153,7 @@ pub(crate) fn post_pending_if_due(
     collection: u16,
     mut ids: IdCounters,
 ) -> InternalResult<IdCounters> {
-    if ids.next - ids.posted < MAX_PENDING_POINTS && ids.pending_bytes < MAX_PENDING_BYTES {
+    if !PendingBounds::of(ids.posted).are_reached(ids) {
         return Ok(ids);
     }
     while ids.posted < ids.next {
@@ -327,8 +275,8 @@ impl PostingList<'_> {
         let Some((key, checksummed)) = row_of_list else { return Ok(None) };
         let block = Block::parse(key, checksummed)?;
         let mut entries = Vec::with_capacity(MAX_BLOCK_ENTRIES);
-        block.decode_into(&mut entries)?;
-        Ok(Some((block.base, entries)))
+        block.entries()?.read_into(&mut entries)?;
+        Ok(Some((block.base(), entries)))
     }
 
     /// Removes sorted ids, block by block.
@@ -381,38 +329,18 @@ impl PostingList<'_> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
-    fn decoded(base: u32, stored: &[u8]) -> InternalResult<Vec<Entry>> {
-        let mut entries = vec![(7, 7.0)];
-        Block::parse(&base.to_be_bytes(), stored)?.decode_into(&mut entries)?;
-        Ok(entries)
-    }
-
-    proptest! {
-        #[test]
-        fn block_has_the_entries_that_were_encoded(
-            base in prop_oneof![Just(0), any::<u32>(), u32::MAX - 200..=u32::MAX],
-            differences in prop::collection::vec((prop_oneof![9 => 0_u32..128, 1 => 0_u32..100_000], any::<u32>()), 1..128),
-        ) {
-            let (mut id, mut entries) = (base, Vec::new());
-            for (difference, bits) in differences {
-                let Some(next) = id.checked_add(difference) else { break };
-                id = next;
-                entries.push((id, f32::from_bits(bits & 0x3fff_ffff)));
-            }
-            prop_assert_eq!(decoded(base, &encode(base, &entries)).unwrap(), entries);
-        }
-    }
-
     #[test]
-    fn malformed_block_is_reported() {
-        // One difference that has no end, and a sum of differences that is no id.
-        for (base, ids) in [(0, [5, 0x80]), (u32::MAX - 9, [5, 5])] {
-            let stored = with_checksum(&[&[2, 0][..], &ids, &[0; 8]].concat());
-            assert_eq!(decoded(base, &stored).unwrap_err().kind(), FailureKind::Corrupt);
+    fn more_points_may_be_pending_in_larger_collections() {
+        for (posted, points, megabytes) in
+            [(0, 1_024, 8), (100_000, 1_562, 8), (300_000, 4_687, 32), (3_000_000, 16_384, 32)]
+        {
+            let bounds = PendingBounds::of(posted);
+            assert_eq!(bounds, PendingBounds { points, bytes: megabytes << 20 });
+            let ids = |pending, pending_bytes| IdCounters { next: posted + pending, posted, pending_bytes };
+            assert!(!bounds.are_reached(ids(points - 1, bounds.bytes - 1)));
+            assert!(bounds.are_reached(ids(points, 0)) && bounds.are_reached(ids(1, bounds.bytes)));
         }
     }
 }

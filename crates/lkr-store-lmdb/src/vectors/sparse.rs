@@ -1,7 +1,5 @@
 //! Sparse queries: `Σ idf(t) · q(t) · w(t)` over the terms that a point shares with the query.
 
-use std::mem;
-
 use heed::RoTxn;
 use lkr_domain::SparseVector;
 use roaring::RoaringBitmap;
@@ -29,14 +27,21 @@ pub(crate) fn search(
     limit: usize,
 ) -> InternalResult<Vec<(f32, u32)>> {
     let mut lists = lists(kb, txn, (collection, cache), scope, query)?;
+    best(&mut lists, selected, limit)
+}
+
+/// The selected points with the highest sums.
+fn best(
+    lists: &mut [PostingCursor],
+    selected: Option<&RoaringBitmap>,
+    limit: usize,
+) -> InternalResult<Vec<(f32, u32)>> {
     let mut window = ScoreWindow::new();
     let mut top = TopK::new(limit);
-    while let Some(start) = lists.iter().filter_map(PostingCursor::next_id).min() {
-        let start = start - start % WINDOW_IDS as u32;
-        for list in &mut lists {
-            window.add(start, list)?;
-        }
-        window.drain(start, |score, id| {
+    while let Some(next) = lists.iter().filter_map(PostingCursor::next_id).min() {
+        window.start = next - next % WINDOW_IDS as u32;
+        lists.iter_mut().try_for_each(|list| list.add_to(&mut window))?;
+        window.drain(top.lower_bound(), |score, id| {
             if top.admits(score) && selected.is_none_or(|selected| selected.contains(id)) {
                 top.push(score, id);
             }
@@ -55,20 +60,18 @@ fn lists<'t>(
     query: &SparseVector,
 ) -> InternalResult<Vec<PostingCursor<'t>>> {
     let pending = pending(kb, txn, (collection, cache), scope.ids(), query)?;
+    let points = scope.points() as f64;
     let mut cursors = Vec::with_capacity(query.len());
     for ((term, weight), pending) in query.iter().zip(pending) {
-        let mut lists = scope.blocks(kb, txn, collection, term)?;
+        let lists = scope.blocks(kb, txn, collection, term)?;
         let posted = lists.iter().flatten().map(|block| usize::from(block.count())).sum::<usize>();
         let holders = posted + pending.len();
         if holders == 0 {
             continue;
         }
-        let weight = idf(scope.points() as f64, holders as f64) * f64::from(weight);
-        // Pending points follow the posted ones of every space.
-        cursors.push(PostingCursor::new(lists.pop().unwrap_or_default(), pending, weight)?);
-        for blocks in lists {
-            cursors.push(PostingCursor::new(blocks, Vec::new(), weight)?);
-        }
+        let weight = idf(points, holders as f64) * f64::from(weight);
+        cursors.extend(lists.into_iter().map(|blocks| PostingCursor::of_blocks(blocks, weight)));
+        cursors.push(PostingCursor::of_entries(pending, weight));
     }
     Ok(cursors)
 }
@@ -102,88 +105,157 @@ fn idf(points: f64, holders: f64) -> f64 {
 /// A cursor of a posting list.
 struct PostingCursor<'t> {
     blocks: std::vec::IntoIter<Block<'t>>,
-    /// The pending entries, which follow the last block.
-    pending: Vec<Entry>,
-    /// The entries of the current block, and the number that were read.
+    /// The entries in front of the blocks, and the number of those that were added to a window.
     entries: Vec<Entry>,
-    read: usize,
+    added: usize,
     weight: f64,
 }
 
 impl<'t> PostingCursor<'t> {
-    fn new(blocks: Vec<Block<'t>>, pending: Vec<Entry>, weight: f64) -> InternalResult<Self> {
-        let mut list = Self { blocks: blocks.into_iter(), pending, entries: Vec::new(), read: 0, weight };
-        list.next_block()?;
-        Ok(list)
+    fn of_blocks(blocks: Vec<Block<'t>>, weight: f64) -> Self {
+        Self { blocks: blocks.into_iter(), entries: Vec::new(), added: 0, weight }
     }
 
-    /// Without a further block the list is at its end.
-    fn next_block(&mut self) -> InternalResult<()> {
-        self.read = 0;
-        match self.blocks.next() {
-            Some(block) => block.decode_into(&mut self.entries),
-            None => {
-                self.entries = mem::take(&mut self.pending);
-                Ok(())
+    fn of_entries(entries: Vec<Entry>, weight: f64) -> Self {
+        Self { blocks: Vec::new().into_iter(), entries, added: 0, weight }
+    }
+
+    /// A lower bound of the ids that were not added; `None` at the end of the list.
+    fn next_id(&self) -> Option<u32> {
+        let entry = self.entries.get(self.added).map(|(id, _)| *id);
+        entry.or_else(|| self.blocks.as_slice().first().map(Block::base))
+    }
+
+    /// Adds the entries below the end of the window, which begins at or before the next id.
+    fn add_to(&mut self, window: &mut ScoreWindow) -> InternalResult<()> {
+        while self.next_id().is_some_and(|id| window.contains(id)) {
+            if let rest @ [_, ..] = self.entries.get(self.added..).unwrap_or_default() {
+                let in_window = rest.partition_point(|(id, _)| window.contains(*id));
+                window.add(rest.iter().take(in_window).copied(), self.weight);
+                self.added += in_window;
+            } else if let Some(block) = self.blocks.next() {
+                let block = block.entries()?;
+                // Most blocks of frequent terms end in the window.
+                if block.last_near_id().is_some_and(|last| window.contains(last)) {
+                    window.add(block.near(), self.weight);
+                } else {
+                    block.read_into(&mut self.entries)?;
+                    self.added = 0;
+                }
             }
         }
-    }
-
-    fn next_id(&self) -> Option<u32> {
-        self.entries.get(self.read).map(|(id, _)| *id)
+        Ok(())
     }
 }
 
-/// The score sums of neighbouring ids, and which ids have one.
+/// The sum of an id without entries. No sum of entries is −0.
+const NO_SUM: f64 = -0.0;
+
+/// The score sums of neighbouring ids.
 struct ScoreWindow {
+    start: u32,
     sums: Vec<f64>,
-    /// 1 for an id that has a sum. Bytes, because entries of neighbouring ids would wait for each other's bits.
-    touched: Vec<u8>,
 }
 
 impl ScoreWindow {
     fn new() -> Self {
-        Self { sums: vec![0.0; WINDOW_IDS], touched: vec![0; WINDOW_IDS] }
+        Self { start: 0, sums: vec![NO_SUM; WINDOW_IDS] }
     }
 
-    /// Adds the list's entries below the end of the window that begins at `start`.
-    fn add(&mut self, start: u32, list: &mut PostingCursor) -> InternalResult<()> {
-        loop {
-            let entries = list.entries.get(list.read..).unwrap_or_default();
-            let in_window = entries.partition_point(|(id, _)| (id - start) < WINDOW_IDS as u32);
-            let weight = list.weight;
-            for (id, stored) in entries.iter().take(in_window) {
-                self.add_one((id - start) as usize, weight * f64::from(*stored));
+    /// Whether an id, which is not below the start, is in the window.
+    const fn contains(&self, id: u32) -> bool {
+        id.wrapping_sub(self.start) < WINDOW_IDS as u32
+    }
+
+    /// Adds the weighted entries of ids in the window.
+    fn add(&mut self, entries: impl Iterator<Item = Entry>, weight: f64) {
+        let Some(sums) = self.sums.first_chunk_mut::<WINDOW_IDS>() else { return };
+        for (id, stored) in entries {
+            let at = id.wrapping_sub(self.start) as usize % WINDOW_IDS;
+            if let Some(sum) = sums.get_mut(at) {
+                // Adding zero makes 0 of −0, so that a sum is never −0.
+                *sum += weight * f64::from(stored) + 0.0;
             }
-            list.read += in_window;
-            if list.read < list.entries.len() || list.entries.is_empty() {
-                return Ok(());
-            }
-            list.next_block()?;
         }
     }
 
-    fn add_one(&mut self, at: usize, score: f64) {
-        if let (Some(sum), Some(touched)) = (self.sums.get_mut(at), self.touched.get_mut(at)) {
-            *sum += score;
-            *touched = 1;
-        }
-    }
-
-    /// Emits all sums and resets them.
-    fn drain(&mut self, start: u32, mut emit: impl FnMut(f32, u32)) {
-        let groups = self.touched.as_chunks_mut::<8>().0.iter_mut().zip(self.sums.as_chunks_mut::<8>().0);
-        for ((touched, sums), base) in groups.zip((start..).step_by(8)) {
-            if *touched == [0; 8] {
-                continue;
-            }
-            for ((touched, sum), id) in touched.iter_mut().zip(sums).zip(base..) {
-                if *touched != 0 {
-                    // Adding zero makes −0 and 0, which are equal, tie.
-                    emit(*sum as f32 + 0.0, id);
-                    (*touched, *sum) = (0, 0.0);
+    /// Emits the sums that are not below `lower_bound`, and possibly others, as scores, and resets all.
+    fn drain(&mut self, lower_bound: f64, mut emit: impl FnMut(f32, u32)) {
+        for (sums, base) in self.sums.as_chunks_mut::<8>().0.iter_mut().zip((self.start..).step_by(8)) {
+            if sums.iter().fold(false, |any, sum| any | (*sum >= lower_bound) | sum.is_nan()) {
+                for (sum, id) in sums.iter().zip(base..) {
+                    if sum.to_bits() != NO_SUM.to_bits() {
+                        // Adding zero makes −0 and 0, which are equal, tie.
+                        emit(*sum as f32 + 0.0, id);
+                    }
                 }
             }
+            *sums = [NO_SUM; 8];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::vectors::postings::encode;
+
+    /// Ids near each other and far from each other, of several windows.
+    fn ids() -> impl Strategy<Value = Vec<u32>> {
+        let difference = prop_oneof![9 => 1_u32..9, 2 => 100_u32..3_000, 1 => 10_000_u32..100_000];
+        (0_u32..100_000, prop::collection::vec(difference, 1..400)).prop_map(|(first, differences)| {
+            let next = |id: &mut u32, difference| {
+                *id += difference;
+                Some(*id)
+            };
+            differences.into_iter().scan(first, next).collect()
+        })
+    }
+
+    /// The entries of a list, and its weight.
+    fn list() -> impl Strategy<Value = (Vec<Entry>, f64)> {
+        let number = prop_oneof![4 => 0.1_f32..3.0, 1 => Just(0.0_f32), 1 => Just(-0.0), 1 => -2.0_f32..0.0];
+        (ids(), prop::collection::vec(number.clone(), 400), number)
+            .prop_map(|(ids, numbers, weight)| (ids.into_iter().zip(numbers).collect(), f64::from(weight)))
+    }
+
+    proptest! {
+        #[test]
+        fn best_are_the_highest_sums(
+            lists in prop::collection::vec(list(), 1..6), limit in 0_usize..40, every in 1_u32..4, block in 1_usize..128,
+        ) {
+            let mut sums = BTreeMap::<u32, f64>::new();
+            for (entries, weight) in &lists {
+                for (id, stored) in entries {
+                    *sums.entry(*id).or_default() += weight * f64::from(*stored);
+                }
+            }
+            let selected: RoaringBitmap = sums.keys().copied().filter(|id| id.is_multiple_of(every)).collect();
+            let mut expected: Vec<(f32, u32)> =
+                sums.iter().filter(|(id, _)| selected.contains(**id)).map(|(id, sum)| (*sum as f32 + 0.0, *id)).collect();
+            expected.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            let last = limit.checked_sub(1).and_then(|last| expected.get(last)).map(|(score, _)| *score);
+            expected.retain(|(score, _)| limit > 0 && last.is_none_or(|last| *score >= last));
+
+            let encoded: Vec<Vec<(u32, Vec<u8>)>> = lists.iter().map(|(entries, _)| {
+                entries.chunks(block).map(|entries| (entries[0].0, encode(entries[0].0, entries))).collect()
+            }).collect();
+            let mut cursors = Vec::new();
+            for (blocks, (entries, weight)) in encoded.iter().zip(&lists) {
+                // The last entries are pending.
+                let (pending, posted) = blocks.split_last().unwrap();
+                let parsed = posted.iter().map(|(base, bytes)| Block::parse(&base.to_be_bytes(), bytes).unwrap());
+                cursors.push(PostingCursor::of_blocks(parsed.collect(), *weight));
+                let pending = entries.iter().filter(|(id, _)| *id >= pending.0).copied().collect();
+                cursors.push(PostingCursor::of_entries(pending, *weight));
+            }
+            let mut found = best(&mut cursors, Some(&selected), limit).unwrap();
+            found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            prop_assert_eq!(found, expected);
         }
     }
 }

@@ -624,7 +624,7 @@ proptest! {
             let txn = fixture.kb.snapshot().unwrap();
             let (mut found, mut entries, mut count) = (Vec::new(), Vec::new(), 0);
             for block in postings::blocks(&fixture.kb, &txn, 1, 5, space).unwrap() {
-                block.decode_into(&mut entries).unwrap();
+                block.entries().unwrap().read_into(&mut entries).unwrap();
                 prop_assert!(!entries.is_empty() && entries.iter().all(|(_, weight)| *weight == 1.5));
                 count += usize::from(block.count());
                 found.extend(entries.iter().map(|(id, _)| *id));

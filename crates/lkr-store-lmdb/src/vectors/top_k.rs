@@ -25,6 +25,11 @@ impl TopK {
         (score >= self.threshold || score.is_nan()) && self.limit > 0
     }
 
+    /// A bound below which a number is not admitted after it was rounded to a score.
+    pub(crate) fn lower_bound(&self) -> f64 {
+        f64::from(self.threshold.next_down())
+    }
+
     pub(crate) fn push(&mut self, score: f32, id: u32) {
         if self.admits(score) {
             self.kept.push((score, id));

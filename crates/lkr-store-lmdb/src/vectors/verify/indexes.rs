@@ -133,9 +133,11 @@ fn stored_postings(kb: &Kb, txn: &RoTxn, collection: u16) -> InternalResult<Opti
     let (mut sum, mut entries, mut last) = (SetHash::default(), Vec::new(), None);
     for row in kb.tables.postings.prefix_iter(txn, &keys::collection(collection))? {
         let (key, checksummed) = row?;
-        let Ok(block) = Block::parse(key, checksummed) else { return Ok(None) };
+        let Ok(block) = Block::parse(key, checksummed).and_then(|block| block.entries()) else {
+            return Ok(None);
+        };
         let list = keys::term_of(key).zip(keys::space_of(key));
-        let (Some((term, space)), Ok(())) = (list, block.decode_into(&mut entries)) else {
+        let (Some((term, space)), Ok(())) = (list, block.read_into(&mut entries)) else {
             return Ok(None);
         };
         if entries.is_empty() {
