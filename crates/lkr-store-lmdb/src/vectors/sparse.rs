@@ -131,16 +131,19 @@ impl<'t> PostingCursor<'t> {
         while self.next_id().is_some_and(|id| window.contains(id)) {
             if let rest @ [_, ..] = self.entries.get(self.added..).unwrap_or_default() {
                 let in_window = rest.partition_point(|(id, _)| window.contains(*id));
-                window.add(rest.iter().take(in_window).copied(), self.weight);
+                let rest = rest.get(..in_window).unwrap_or_default();
+                let last = rest.last().map_or(window.start, |(id, _)| *id);
+                window.add(rest.iter().copied(), last, self.weight);
                 self.added += in_window;
             } else if let Some(block) = self.blocks.next() {
                 let block = block.entries()?;
                 // Most blocks of frequent terms end in the window.
-                if block.last_near_id().is_some_and(|last| window.contains(last)) {
-                    window.add(block.near(), self.weight);
-                } else {
-                    block.read_into(&mut self.entries)?;
-                    self.added = 0;
+                match block.last_near_id().filter(|last| window.contains(*last)) {
+                    Some(last) => window.add(block.near(), last, self.weight),
+                    None => {
+                        block.read_into(&mut self.entries)?;
+                        self.added = 0;
+                    }
                 }
             }
         }
@@ -148,18 +151,20 @@ impl<'t> PostingCursor<'t> {
     }
 }
 
+/// How many sums are compared with the lowest of the best at a time.
+const SUMS_AT_A_TIME: usize = 8;
 /// The sum of an id without entries. No sum of entries is −0.
 const NO_SUM: f64 = -0.0;
 
-/// The score sums of neighbouring ids.
+/// The score sums of neighbouring ids. There are as many as were needed, so that small collections have few.
 struct ScoreWindow {
     start: u32,
     sums: Vec<f64>,
 }
 
 impl ScoreWindow {
-    fn new() -> Self {
-        Self { start: 0, sums: vec![NO_SUM; WINDOW_IDS] }
+    const fn new() -> Self {
+        Self { start: 0, sums: Vec::new() }
     }
 
     /// Whether an id, which is not below the start, is in the window.
@@ -167,12 +172,15 @@ impl ScoreWindow {
         id.wrapping_sub(self.start) < WINDOW_IDS as u32
     }
 
-    /// Adds the weighted entries of ids in the window.
-    fn add(&mut self, entries: impl Iterator<Item = Entry>, weight: f64) {
-        let Some(sums) = self.sums.first_chunk_mut::<WINDOW_IDS>() else { return };
+    /// Adds the weighted entries of ids in the window up to `last`.
+    fn add(&mut self, entries: impl Iterator<Item = Entry>, last: u32, weight: f64) {
+        let needed = (last.wrapping_sub(self.start) as usize + 1).next_multiple_of(SUMS_AT_A_TIME);
+        if self.sums.len() < needed {
+            self.sums.resize(needed, NO_SUM);
+        }
+        let (start, sums) = (self.start, self.sums.as_mut_slice());
         for (id, stored) in entries {
-            let at = id.wrapping_sub(self.start) as usize % WINDOW_IDS;
-            if let Some(sum) = sums.get_mut(at) {
+            if let Some(sum) = sums.get_mut(id.wrapping_sub(start) as usize) {
                 // Adding zero makes 0 of −0, so that a sum is never −0.
                 *sum += weight * f64::from(stored) + 0.0;
             }
@@ -181,7 +189,8 @@ impl ScoreWindow {
 
     /// Emits the sums that are not below `lower_bound`, and possibly others, as scores, and resets all.
     fn drain(&mut self, lower_bound: f64, mut emit: impl FnMut(f32, u32)) {
-        for (sums, base) in self.sums.as_chunks_mut::<8>().0.iter_mut().zip((self.start..).step_by(8)) {
+        let groups = self.sums.as_chunks_mut::<SUMS_AT_A_TIME>().0.iter_mut();
+        for (sums, base) in groups.zip((self.start..).step_by(SUMS_AT_A_TIME)) {
             if sums.iter().fold(false, |any, sum| any | (*sum >= lower_bound) | sum.is_nan()) {
                 for (sum, id) in sums.iter().zip(base..) {
                     if sum.to_bits() != NO_SUM.to_bits() {
@@ -190,7 +199,7 @@ impl ScoreWindow {
                     }
                 }
             }
-            *sums = [NO_SUM; 8];
+            *sums = [NO_SUM; SUMS_AT_A_TIME];
         }
     }
 }
