@@ -85,10 +85,7 @@ impl Centroids {
     }
 
     fn nearest(&self, point: &QuantisedRow) -> u32 {
-        if !point.has_direction() {
-            return WITHOUT_DIRECTION;
-        }
-        let query = QuantisedQuery::of_row(point);
+        let Some(query) = QuantisedQuery::of_row(point) else { return WITHOUT_DIRECTION };
         let centroids = QuantisedRow::all(&self.rows, self.dims).into_iter().flatten();
         let nearest = centroids.map(|row| (query.cosine(&row), row.id)).max_by(|a, b| a.0.total_cmp(&b.0));
         nearest.map_or(WITHOUT_DIRECTION, |(_, cluster)| cluster)

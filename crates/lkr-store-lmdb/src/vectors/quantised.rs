@@ -4,7 +4,7 @@
 use super::kernel;
 
 /// The largest code. The codes of a vector are its values as multiples of a step of its own, its largest value by this.
-const MAX_CODE: f32 = 127.0;
+const MAX_CODE: i16 = 127;
 /// The bytes of an encoded row before its codes.
 const HEADER_BYTES: usize = 12;
 
@@ -23,22 +23,14 @@ pub(crate) struct Quantised {
 impl Quantised {
     /// The direction of a vector; zeros if it has none, `None` if it is no vector of numbers.
     pub(crate) fn of(values: &[f32]) -> Option<Self> {
-        let largest = values.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
-        let norm = length(values.iter().map(|value| f64::from(*value)));
-        let step = f64::from(largest) / f64::from(MAX_CODE);
-        if norm == 0.0 {
+        if values.iter().all(|value| *value == 0.0) {
             return Some(Self { scale: 0.0, error: 0.0, codes: vec![0; values.len()] });
         }
-        if !norm.is_normal() || !step.is_normal() {
-            return None;
-        }
-        let codes: Vec<i8> = values.iter().map(|value| (f64::from(*value) / step).round() as i8).collect();
-        let lost = values.iter().zip(&codes).map(|(value, code)| f64::from(*value) - step * f64::from(*code));
-        let error = length(lost) / norm;
+        let Rounded { codes, scale, error } = Rounded::of(values, MAX_CODE)?;
         Some(Self {
-            scale: (step / norm) as f32,
-            error: error as f32 * (1.0 + f32::EPSILON),
-            codes: codes.into_iter().map(i8::cast_unsigned).collect(),
+            scale,
+            error: error * (1.0 + f32::EPSILON),
+            codes: codes.into_iter().map(|code| (code as i8).cast_unsigned()).collect(),
         })
     }
 
@@ -114,22 +106,14 @@ pub(crate) struct QuantisedQuery {
 impl QuantisedQuery {
     /// `None` if the vector has no direction.
     pub(crate) fn new(vector: &[f32]) -> Option<Self> {
-        let largest = vector.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
-        let norm = length(vector.iter().map(|value| f64::from(*value)));
-        let step = f64::from(largest) / f64::from(kernel::max_query_code(vector.len()));
-        if !norm.is_normal() || !step.is_normal() {
-            return None;
-        }
-        let codes: Vec<i16> = vector.iter().map(|value| (f64::from(*value) / step).round() as i16).collect();
-        let lost = vector.iter().zip(&codes).map(|(value, code)| f64::from(*value) - step * f64::from(*code));
-        let error = (length(lost) / norm) as f32 + ROUNDING;
-        Some(Self { codes, scale: (step / norm) as f32, error })
+        let Rounded { codes, scale, error } = Rounded::of(vector, kernel::max_query_code(vector.len()))?;
+        Some(Self { codes, scale, error: error + ROUNDING })
     }
 
-    /// A quantised vector as a query.
-    pub(crate) fn of_row(row: &QuantisedRow) -> Self {
-        let codes = row.codes.iter().map(|code| i16::from(code.cast_signed())).collect();
-        Self { codes, scale: row.scale, error: row.error + ROUNDING }
+    /// A quantised vector as a query; `None` if it has no direction.
+    pub(crate) fn of_row(row: &QuantisedRow) -> Option<Self> {
+        let codes = || row.codes.iter().map(|code| i16::from(code.cast_signed())).collect();
+        row.has_direction().then(|| Self { codes: codes(), scale: row.scale, error: row.error + ROUNDING })
     }
 
     /// The cosine with a vector, to within the error of both.
@@ -142,6 +126,29 @@ impl QuantisedQuery {
         // For directions u = u' + d and v = v' + e, u · v − u' · v' = d · v' + u · e, and v' is at most 1 + |e| long.
         let (cosine, error) = (self.cosine(row), row.error + self.error * (1.0 + row.error));
         [cosine - error, cosine + error]
+    }
+}
+
+/// A direction as multiples of a step of its own: `scale · codes`, to within `error`.
+struct Rounded {
+    codes: Vec<i16>,
+    scale: f32,
+    error: f32,
+}
+
+impl Rounded {
+    /// The largest value gets the code `most`. `None` if the vector has no direction, or is no vector of numbers.
+    fn of(values: &[f32], most: i16) -> Option<Self> {
+        let largest = values.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+        let norm = length(values.iter().map(|value| f64::from(*value)));
+        let step = f64::from(largest) / f64::from(most);
+        if !norm.is_normal() || !step.is_normal() {
+            return None;
+        }
+        let codes: Vec<i16> = values.iter().map(|value| (f64::from(*value) / step).round() as i16).collect();
+        let lost = values.iter().zip(&codes).map(|(value, code)| f64::from(*value) - step * f64::from(*code));
+        let error = (length(lost) / norm) as f32;
+        Some(Self { codes, scale: (step / norm) as f32, error })
     }
 }
 
