@@ -42,7 +42,7 @@ use lkr_vectors::{
 pub(crate) use self::{
     bitmap::{Field, read as read_bitmap},
     cache::PointCaches,
-    dense::{DenseQuery, vector as read_vector},
+    dense::{Candidate, DenseQuery, vector as read_vector},
     migrate::migrate_from_format_2,
     quantised::{Quantised, QuantisedQuery, QuantisedRow},
     top_k::TopK,

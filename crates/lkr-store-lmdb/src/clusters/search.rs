@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::InternalResult,
-    vectors::{DenseQuery, QuantisedQuery, QuantisedRow, TopK},
+    vectors::{Candidate, DenseQuery, QuantisedQuery, QuantisedRow, TopK},
 };
 
 /// The clusters of a collection on the snapshot of a read transaction.
@@ -44,15 +44,15 @@ impl<'c> OpenClusters<'c> {
         self.info.watermark
     }
 
-    /// The points that may be among the nearest in the clusters that are scanned, with the most that their cosines can be; `None` if
-    /// the clusters are damaged, or the query has no direction.
-    pub(crate) fn nearest(&self, query: &DenseQuery) -> Option<Vec<(f32, u32)>> {
+    /// The points that may be among the nearest in the clusters that are scanned; `None` if the clusters are damaged, or the
+    /// query has no direction.
+    pub(crate) fn nearest(&self, query: &DenseQuery) -> Option<Vec<Candidate>> {
         let unit = QuantisedQuery::new(query.vector)?;
         let found = self.scan(query, &unit);
         found.inspect_err(|failure| self.clusters.report_failure(failure)).ok()
     }
 
-    fn scan(&self, query: &DenseQuery, unit: &QuantisedQuery) -> InternalResult<Vec<(f32, u32)>> {
+    fn scan(&self, query: &DenseQuery, unit: &QuantisedQuery) -> InternalResult<Vec<Candidate>> {
         let centroids = self.env.centroids(&self.txn, &self.info, query.vector.len())?;
         let mut nearest: Vec<(f32, u32)> = centroids.map(|row| (unit.cosine(&row), row.id)).collect();
         nearest.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
@@ -81,8 +81,7 @@ struct Scan<'q> {
     seen: u64,
     /// The least that the cosines of the nearest points can be.
     lowest: TopK,
-    /// The points that may be near, with the most that their cosines can be.
-    may_be_near: Vec<(f32, u32)>,
+    may_be_near: Vec<Candidate>,
 }
 
 impl<'q> Scan<'q> {
@@ -105,7 +104,7 @@ impl<'q> Scan<'q> {
     }
 
     /// All points that may be among the nearest of those that were scanned, or tie with the last.
-    fn into_near(mut self) -> Vec<(f32, u32)> {
+    fn into_near(mut self) -> Vec<Candidate> {
         let threshold = self.lowest.into_threshold();
         self.may_be_near.retain(|(at_most, _)| *at_most >= threshold);
         self.may_be_near

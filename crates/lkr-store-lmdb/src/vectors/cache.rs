@@ -20,7 +20,7 @@ use crate::{env::Kb, error::InternalResult};
 
 /// Points that are gone are removed when they are more than one of this many.
 const GONE_SHARE: u64 = 3;
-/// The number of newest readings that a table remembers. A search lasts tens of milliseconds; there are seldom more in them.
+/// How many readings of a table are remembered. A search takes tens of milliseconds, in which a table is seldom read more often.
 const MAX_READINGS: usize = 64;
 
 /// What is kept of the points of all collections.
@@ -45,24 +45,46 @@ impl PointCaches {
 
 /// What is kept of the points of one collection.
 pub(crate) trait PointTable {
-    /// The readings that the table consists of.
-    fn readings(&self) -> &Readings;
+    /// Reads points from a newer snapshot, whose counters are `ids`: those from the id `from` on. Returns whether points were removed
+    /// that are gone from it.
+    fn extend(
+        &mut self,
+        kb: &Kb,
+        txn: &RoTxn,
+        collection: u16,
+        from: u32,
+        ids: IdCounters,
+    ) -> InternalResult<bool>;
+}
 
-    /// Reads the points from the end of the last reading up to the next id from a newer snapshot.
-    fn extend(&mut self, kb: &Kb, txn: &RoTxn, collection: u16, ids: IdCounters) -> InternalResult<()>;
+/// A table and the readings that it consists of.
+#[derive(Debug)]
+struct Kept<T> {
+    table: T,
+    readings: Readings,
+}
+
+impl<T: PointTable> Kept<T> {
+    fn extend(&mut self, kb: &Kb, txn: &RoTxn, collection: u16, ids: IdCounters) -> InternalResult<()> {
+        if self.table.extend(kb, txn, collection, self.readings.end(), ids)? {
+            self.readings = Readings::default();
+        }
+        self.readings.add(txn.id(), ids.next);
+        Ok(())
+    }
 }
 
 /// Which points a table has read, and from which snapshots. A point that is in two snapshots is in all between them, so a table
 /// has all points of a snapshot that were read from it or an earlier one, until points that are gone are removed.
 #[derive(Debug, Default)]
-pub(crate) struct Readings {
+struct Readings {
     /// The snapshots and the ids up to which points were read from them, in the order of the readings.
     newest: VecDeque<(usize, u32)>,
 }
 
 impl Readings {
     /// Points from this id on were not read yet.
-    pub(crate) fn end(&self) -> u32 {
+    fn end(&self) -> u32 {
         self.newest.back().map_or(0, |(_, end)| *end)
     }
 
@@ -80,17 +102,12 @@ impl Readings {
         }
         self.newest.push_back((snapshot, end));
     }
-
-    /// Points that are gone from the snapshot of the last reading were removed.
-    fn forget_earlier(&mut self) {
-        self.newest.drain(..self.newest.len().saturating_sub(1));
-    }
 }
 
 /// A table for each collection that was queried.
 #[derive(Debug)]
 pub(crate) struct PointCache<T> {
-    tables: Mutex<HashMap<u16, Arc<RwLock<T>>>>,
+    tables: Mutex<HashMap<u16, Arc<RwLock<Kept<T>>>>>,
 }
 
 impl<T> Default for PointCache<T> {
@@ -113,17 +130,17 @@ impl<T: PointTable> PointCache<T> {
         let ids = registry::ids(kb, txn, collection)?;
         let table = self.table(collection, new);
         let mut held = read(&table);
-        if held.readings().end() < ids.next {
+        if held.readings.end() < ids.next {
             drop(held);
             let mut changed = write(&table);
             // Another query may have read the points meanwhile.
-            if changed.readings().end() < ids.next {
+            if changed.readings.end() < ids.next {
                 changed.extend(kb, txn, collection, ids)?;
             }
             held = RwLockWriteGuard::downgrade(changed);
         }
-        let end = held.readings().end_in(txn.id()).min(ids.next);
-        Ok(work(&held, ids, end))
+        let end = held.readings.end_in(txn.id()).min(ids.next);
+        Ok(work(&held.table, ids, end))
     }
 
     /// Whether something is kept of a collection.
@@ -136,12 +153,13 @@ impl<T: PointTable> PointCache<T> {
         self.lock().remove(&collection);
     }
 
-    fn table(&self, collection: u16, new: impl FnOnce() -> T) -> Arc<RwLock<T>> {
+    fn table(&self, collection: u16, new: impl FnOnce() -> T) -> Arc<RwLock<Kept<T>>> {
         let mut tables = self.lock();
-        Arc::clone(tables.entry(collection).or_insert_with(|| Arc::new(RwLock::new(new()))))
+        let kept = || Arc::new(RwLock::new(Kept { table: new(), readings: Readings::default() }));
+        Arc::clone(tables.entry(collection).or_insert_with(kept))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u16, Arc<RwLock<T>>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u16, Arc<RwLock<Kept<T>>>>> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -67,8 +67,8 @@ pub(crate) fn search(
     rescore(kb, txn, query, found)
 }
 
-/// A point that may be among the nearest, and the most that its cosine can be.
-type Candidate = (f32, u32);
+/// A point that may be among the nearest, behind the most that its cosine can be.
+pub(crate) type Candidate = (f32, u32);
 
 /// The points that may be among the nearest: those in the nearest clusters, and the newer ones.
 fn scan_clusters(

@@ -5,12 +5,13 @@ use std::ops::Bound;
 use heed::RoTxn;
 use roaring::RoaringBitmap;
 
-use super::{GONE_SHARE, PointTable, Readings};
+use super::{GONE_SHARE, PointTable};
 use crate::{
     env::Kb,
     error::InternalResult,
     vectors::{
         bitmap::{self, Field},
+        dense::Candidate,
         keys,
         quantised::{Quantised, QuantisedQuery, QuantisedRow},
         registry::IdCounters,
@@ -26,7 +27,6 @@ pub(crate) struct CodeTable {
     rows: Vec<CodeRow>,
     /// The codes of all rows, one after the other.
     codes: Vec<u8>,
-    readings: Readings,
 }
 
 /// A quantised vector but its codes.
@@ -38,8 +38,8 @@ struct CodeRow {
 }
 
 impl CodeTable {
-    pub(crate) fn new(dims: usize) -> Self {
-        Self { dims, rows: Vec::new(), codes: Vec::new(), readings: Readings::default() }
+    pub(crate) const fn new(dims: usize) -> Self {
+        Self { dims, rows: Vec::new(), codes: Vec::new() }
     }
 
     /// Adds the vector of a row. A row without one of the collection's dimensions is left to the check of the candidates: it
@@ -67,14 +67,14 @@ impl CodeTable {
         rows.map(|(row, codes)| QuantisedRow { id: row.id, scale: row.scale, error: row.error, codes })
     }
 
-    /// A few more than the `limit` points nearest to `query` among the admitted ones, with the most that their cosines can be: all
-    /// that may be among the nearest, and all that may tie with the last.
+    /// A few more than the `limit` points nearest to `query` among the admitted ones: all that may be among them, and all
+    /// that may tie with the last.
     pub(crate) fn nearest(
         &self,
         query: &[f32],
         limit: usize,
         admits: impl Fn(u32) -> bool,
-    ) -> Vec<(f32, u32)> {
+    ) -> Vec<Candidate> {
         let Some(query) = QuantisedQuery::new(query) else {
             let admitted = self.rows.iter().map(|row| row.id).filter(|id| admits(*id));
             return admitted.map(|id| (f32::INFINITY, id)).collect();
@@ -93,15 +93,18 @@ impl CodeTable {
 }
 
 impl PointTable for CodeTable {
-    fn readings(&self) -> &Readings {
-        &self.readings
-    }
-
     /// Adds the new points, and removes those that are gone if they are many.
-    fn extend(&mut self, kb: &Kb, txn: &RoTxn, collection: u16, ids: IdCounters) -> InternalResult<()> {
+    fn extend(
+        &mut self,
+        kb: &Kb,
+        txn: &RoTxn,
+        collection: u16,
+        from: u32,
+        ids: IdCounters,
+    ) -> InternalResult<bool> {
         let live = bitmap::read(kb, txn, collection, Field::Live)?;
         let mut added = Self::new(self.dims);
-        let (first, last) = (keys::row(collection, self.readings.end()), keys::row(collection, ids.next));
+        let (first, last) = (keys::row(collection, from), keys::row(collection, ids.next));
         let range = (Bound::Included(&first[..]), Bound::Excluded(&last[..]));
         for row in kb.tables.dense.range(txn, &range)? {
             let (key, checksummed) = row?;
@@ -110,13 +113,12 @@ impl PointTable for CodeTable {
         }
         self.rows.append(&mut added.rows);
         self.codes.append(&mut added.codes);
-        self.readings.add(txn.id(), ids.next);
         let gone = (self.rows.len() as u64).saturating_sub(live.len());
-        if gone * GONE_SHARE > self.rows.len() as u64 {
+        let has_removed = gone * GONE_SHARE > self.rows.len() as u64;
+        if has_removed {
             self.retain(&live);
-            self.readings.forget_earlier();
         }
-        Ok(())
+        Ok(has_removed)
     }
 }
 
@@ -137,7 +139,7 @@ mod tests {
         table
     }
 
-    fn ids(found: Vec<(f32, u32)>) -> Vec<u32> {
+    fn ids(found: Vec<Candidate>) -> Vec<u32> {
         found.into_iter().map(|(_, id)| id).collect()
     }
 

@@ -8,7 +8,7 @@ use lkr_domain::PointId;
 use lkr_vectors::PointOrigin;
 use roaring::RoaringBitmap;
 
-use super::{GONE_SHARE, PointTable, Readings};
+use super::{GONE_SHARE, PointTable};
 use crate::{
     codec::verify_checksum,
     env::Kb,
@@ -26,7 +26,6 @@ use crate::{
 pub(crate) struct OriginTable {
     ids: Vec<u32>,
     origins: Vec<(PointId, PointOrigin)>,
-    readings: Readings,
 }
 
 impl OriginTable {
@@ -42,13 +41,16 @@ impl OriginTable {
 }
 
 impl PointTable for OriginTable {
-    fn readings(&self) -> &Readings {
-        &self.readings
-    }
-
     /// Adds the new points, and removes those that are gone if they are many.
-    fn extend(&mut self, kb: &Kb, txn: &RoTxn, collection: u16, ids: IdCounters) -> InternalResult<()> {
-        let (first, last) = (keys::row(collection, self.readings.end()), keys::row(collection, ids.next));
+    fn extend(
+        &mut self,
+        kb: &Kb,
+        txn: &RoTxn,
+        collection: u16,
+        from: u32,
+        ids: IdCounters,
+    ) -> InternalResult<bool> {
+        let (first, last) = (keys::row(collection, from), keys::row(collection, ids.next));
         let range = (Bound::Included(&first[..]), Bound::Excluded(&last[..]));
         for row in kb.tables.origins.range(txn, &range)? {
             let (key, checksummed) = row?;
@@ -59,13 +61,12 @@ impl PointTable for OriginTable {
                 self.origins.push(origin);
             }
         }
-        self.readings.add(txn.id(), ids.next);
         let live = bitmap::read(kb, txn, collection, Field::Live)?;
         let gone = (self.ids.len() as u64).saturating_sub(live.len());
-        if gone * GONE_SHARE > self.ids.len() as u64 {
+        let has_removed = gone * GONE_SHARE > self.ids.len() as u64;
+        if has_removed {
             self.retain(&live);
-            self.readings.forget_earlier();
         }
-        Ok(())
+        Ok(has_removed)
     }
 }

@@ -7,7 +7,7 @@ use heed::RoTxn;
 use lkr_domain::SparseVector;
 use roaring::RoaringBitmap;
 
-use super::{PointTable, Readings};
+use super::PointTable;
 use crate::{
     env::Kb,
     error::InternalResult,
@@ -24,7 +24,6 @@ pub(crate) struct PendingTable {
     /// is more than twice as long as the next one: so there are few runs, and an entry is seldom moved to another one.
     runs: Vec<Vec<PendingEntry>>,
     posted: u32,
-    readings: Readings,
 }
 
 /// The weight of a term in a pending point.
@@ -86,28 +85,28 @@ fn merged(first: &[PendingEntry], second: &[PendingEntry]) -> Vec<PendingEntry> 
 }
 
 impl PointTable for PendingTable {
-    fn readings(&self) -> &Readings {
-        &self.readings
-    }
-
     /// Adds the new points, and removes those that were posted.
-    fn extend(&mut self, kb: &Kb, txn: &RoTxn, collection: u16, ids: IdCounters) -> InternalResult<()> {
-        let unread = IdCounters { posted: ids.posted.max(self.readings.end()), ..ids };
+    fn extend(
+        &mut self,
+        kb: &Kb,
+        txn: &RoTxn,
+        collection: u16,
+        from: u32,
+        ids: IdCounters,
+    ) -> InternalResult<bool> {
+        let unread = IdCounters { posted: ids.posted.max(from), ..ids };
         let mut run = Vec::new();
         postings::for_each_pending(kb, txn, collection, unread, |id, terms| {
             run.extend(terms.iter().map(|(term, weight)| PendingEntry { term, id, weight }));
         })?;
         run.sort_by_key(|entry| entry.term);
-        if ids.posted > self.posted {
+        let has_removed = ids.posted > self.posted;
+        if has_removed {
             self.runs.iter_mut().for_each(|run| run.retain(|entry| entry.id >= ids.posted));
             self.runs.retain(|run| !run.is_empty());
         }
         self.push(run);
-        self.readings.add(txn.id(), ids.next);
-        if ids.posted > self.posted {
-            self.posted = ids.posted;
-            self.readings.forget_earlier();
-        }
-        Ok(())
+        self.posted = ids.posted;
+        Ok(has_removed)
     }
 }
