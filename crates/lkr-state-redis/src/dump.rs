@@ -10,6 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crc_fast::{CrcAlgorithm, Digest};
+
 const FILE: &str = "records.lkr";
 const PARTIAL: &str = "records.partial";
 const MAGIC: &[u8; 8] = b"LKRREDI1";
@@ -49,7 +51,7 @@ impl DumpWriter {
     pub(crate) fn finish(mut self, highest_version: u64) -> io::Result<()> {
         self.file.write_all(&[END])?;
         self.file.write_all(&highest_version.to_be_bytes())?;
-        let checksum = self.file.checksum;
+        let checksum = self.file.checksum();
         self.file.write_all(&checksum.to_be_bytes())?;
         self.file.inner.flush()?;
         self.file.inner.get_ref().sync_all()?;
@@ -72,7 +74,7 @@ impl DumpReader {
         let mut reader = Self { file: Checked::open(folder)?, highest_version: 0 };
         while reader.next()?.is_some() {}
         reader.highest_version = u64::from_be_bytes(reader.file.array()?);
-        let checksum = reader.file.checksum;
+        let checksum = reader.file.checksum();
         if u32::from_be_bytes(reader.file.array()?) != checksum {
             return Err(invalid("the checksum of the snapshot is wrong"));
         }
@@ -98,18 +100,23 @@ impl DumpReader {
 /// A file and the checksum of what was read or written.
 struct Checked<F> {
     inner: F,
-    checksum: u32,
+    checksum: Digest,
 }
 
 impl<F> Checked<F> {
-    const fn new(inner: F) -> Self {
-        Self { inner, checksum: 0 }
+    fn new(inner: F) -> Self {
+        Self { inner, checksum: Digest::new(CrcAlgorithm::Crc32Iscsi) }
+    }
+
+    /// The CRC-32C.
+    fn checksum(&self) -> u32 {
+        self.checksum.finalize() as u32
     }
 }
 
 impl<F: Write> Checked<F> {
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.checksum = crc32c::crc32c_append(self.checksum, bytes);
+        self.checksum.update(bytes);
         self.inner.write_all(bytes)
     }
 }
@@ -146,7 +153,7 @@ impl Checked<BufReader<File>> {
             io::ErrorKind::UnexpectedEof => invalid("the snapshot ends early"),
             _ => error,
         })?;
-        self.checksum = crc32c::crc32c_append(self.checksum, bytes);
+        self.checksum.update(bytes);
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ const POLYNOMIAL: u32 = 0x82F6_3B78;
 /// Prepends the CRC-32C of `payload`. LMDB has no checksums, so every record carries its own.
 pub(crate) fn with_checksum(payload: &[u8]) -> Vec<u8> {
     let mut checksummed = Vec::with_capacity(4 + payload.len());
-    checksummed.extend_from_slice(&crc32c::crc32c(payload).to_le_bytes());
+    checksummed.extend_from_slice(&crc_fast::crc32_iscsi(payload).to_le_bytes());
     checksummed.extend_from_slice(payload);
     checksummed
 }
@@ -23,14 +23,14 @@ pub(crate) fn strip_checksum(checksummed: &[u8], name: impl FnOnce() -> String) 
 /// The payload after verifying its checksum; `None` on a mismatch.
 pub(crate) fn verify_checksum(checksummed: &[u8]) -> Option<&[u8]> {
     let (crc, payload) = checksummed.split_first_chunk::<4>()?;
-    (u32::from_le_bytes(*crc) == crc32c::crc32c(payload)).then_some(payload)
+    (u32::from_le_bytes(*crc) == crc_fast::crc32_iscsi(payload)).then_some(payload)
 }
 
 /// The row with a single flipped bit corrected; `None` if more is wrong. Each bit changes the checksum differently,
 /// so the difference identifies the bit.
 pub(crate) fn correct_bit_flip(checksummed: &[u8]) -> Option<Cow<'_, [u8]>> {
     let (crc, payload) = checksummed.split_first_chunk::<4>()?;
-    let difference = u32::from_le_bytes(*crc) ^ crc32c::crc32c(payload);
+    let difference = u32::from_le_bytes(*crc) ^ crc_fast::crc32_iscsi(payload);
     if difference == 0 {
         return Some(Cow::Borrowed(checksummed));
     }

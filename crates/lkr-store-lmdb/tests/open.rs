@@ -212,7 +212,7 @@ fn stored_format(folder: &Path) -> u32 {
 
 /// A row with its checksum.
 fn sealed(row: &[u8]) -> Vec<u8> {
-    [&crc32c::crc32c(row).to_le_bytes()[..], row].concat()
+    [&crc_fast::crc32_iscsi(row).to_le_bytes()[..], row].concat()
 }
 
 /// Writes a row without the store.

@@ -18,7 +18,7 @@ pub(super) fn frame(text: &[u8]) -> Vec<u8> {
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     let mut frame = Vec::with_capacity(PREFIX + text.len());
     frame.extend_from_slice(&length.to_le_bytes());
-    frame.extend_from_slice(&crc32c::crc32c(text).to_le_bytes());
+    frame.extend_from_slice(&crc_fast::crc32_iscsi(text).to_le_bytes());
     frame.extend_from_slice(text);
     frame
 }
@@ -53,7 +53,7 @@ fn split_frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (checksum, rest) = rest.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_le_bytes(*length)).ok().filter(|&length| length > 0)?;
     let (text, rest) = rest.split_at_checked(length)?;
-    (crc32c::crc32c(text) == u32::from_le_bytes(*checksum)).then_some((text, rest))
+    (crc_fast::crc32_iscsi(text) == u32::from_le_bytes(*checksum)).then_some((text, rest))
 }
 
 fn corrupt(reason: &'static str) -> Error {

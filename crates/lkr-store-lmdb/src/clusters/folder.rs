@@ -9,6 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crc_fast::{CrcAlgorithm, Digest};
+
 use super::table::ClusterEnv;
 use crate::{
     codec::{strip_checksum, with_checksum},
@@ -106,16 +108,17 @@ pub(super) fn remove_fingerprint(folder: &Path) -> io::Result<()> {
 /// The length and the checksum of a file.
 fn fingerprint(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
-    let (mut crc, mut length, mut buffer) = (0, 0_u64, vec![0; READ]);
+    let (mut crc, mut length, mut buffer) = (Digest::new(CrcAlgorithm::Crc32Iscsi), 0_u64, vec![0; READ]);
     loop {
         let read = match file.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             read => read?,
         };
         if read == 0 {
-            return Ok(with_checksum(&[&length.to_le_bytes()[..], &u32::to_le_bytes(crc)].concat()));
+            let crc = crc.finalize() as u32;
+            return Ok(with_checksum(&[&length.to_le_bytes()[..], &crc.to_le_bytes()].concat()));
         }
-        crc = crc32c::crc32c_append(crc, buffer.get(..read).unwrap_or_default());
+        crc.update(buffer.get(..read).unwrap_or_default());
         length += read as u64;
     }
 }

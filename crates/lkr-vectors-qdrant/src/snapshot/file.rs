@@ -96,7 +96,7 @@ impl PointsFile {
             let length =
                 u32::try_from(record.len()).map_err(|_| Failure::internal("a point is larger than 4 GiB"))?;
             bytes.extend_from_slice(&length.to_le_bytes());
-            bytes.extend_from_slice(&crc32c::crc32c(&record).to_le_bytes());
+            bytes.extend_from_slice(&crc_fast::crc32_iscsi(&record).to_le_bytes());
             bytes.extend_from_slice(&record);
         }
         self.file.write_all(&bytes).await?;
@@ -147,7 +147,7 @@ impl PointsReader {
         // Not more is reserved than the file has.
         let mut record = Vec::new();
         self.file.by_ref().take(length.into()).read_to_end(&mut record)?;
-        if record.len() != length as usize || crc32c::crc32c(&record) != checksum {
+        if record.len() != length as usize || crc_fast::crc32_iscsi(&record) != checksum {
             return Err(self.damaged("a record does not match its checksum"));
         }
         Ok(record)

@@ -157,7 +157,7 @@ pub(crate) fn damage_row(closed: &ClosedKb, key: &str) {
             return;
         }
         if let Some((crc, payload)) = bytes[at + key.len()..end].split_first_chunk_mut()
-            && u32::from_le_bytes(*crc) == crc32c::crc32c(payload)
+            && u32::from_le_bytes(*crc) == crc_fast::crc32_iscsi(payload)
         {
             *crc = crc.map(|byte| !byte);
         }
