@@ -214,16 +214,29 @@ pub(crate) fn open_env(dir: &Path, map_size: usize, tables: u32) -> InternalResu
 
 /// Maps the environment in `dir`.
 fn map_env(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environment> {
+    let lock_file = dir.join("lock.mdb");
+    loop {
+        let allocated = allocate(&lock_file)?;
+        let env = map_with_unallocated_lock_file(dir, map_size, tables)?;
+        if fs::metadata(&lock_file)?.len() <= allocated {
+            env.clear_stale_readers()?;
+            return Ok(env);
+        }
+        // It was made or extended. It cannot be allocated while the environment is open: a process that closes a file loses
+        // its locks on it. Another program of LMDB, such as mdb_stat, would take the environment for one that nobody
+        // uses, and initialise the mutexes of its writers again.
+        env.prepare_for_closing().wait();
+    }
+}
+
+fn map_with_unallocated_lock_file(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environment> {
     let mut size = map_size.next_multiple_of(1 << 20).max(1 << 20);
-    let env = loop {
+    loop {
         match open_at_size(dir, size, tables) {
             Err(heed::Error::Io(error)) if out_of_space(&error) && size / 2 >= SMALLEST_MAP => size /= 2,
-            opened => break opened?,
+            opened => return Ok(opened?),
         }
-    };
-    env.clear_stale_readers()?;
-    allocate_lock_file(dir)?;
-    Ok(env)
+    }
 }
 
 fn open_at_size(dir: &Path, size: usize, tables: u32) -> heed::Result<Environment> {
@@ -243,14 +256,17 @@ fn out_of_space(error: &io::Error) -> bool {
         || error.kind() == io::ErrorKind::FileTooLarge
 }
 
-/// Allocates the whole reader table on disk. LMDB writes to it through its map, so a full disk would otherwise end
-/// the process. Nothing else uses the file yet.
-fn allocate_lock_file(dir: &Path) -> InternalResult<()> {
-    let path = dir.join("lock.mdb");
-    let bytes = fs::read(&path)?;
-    let mut file = File::options().write(true).open(&path)?;
+/// Allocates the whole reader table on disk, if there is one, and returns its length in bytes. LMDB writes to it through its map,
+/// so a full disk would otherwise end the process. Nothing else may use the file.
+fn allocate(lock_file: &Path) -> InternalResult<u64> {
+    let bytes = match fs::read(lock_file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        bytes => bytes?,
+    };
+    let mut file = File::options().write(true).open(lock_file)?;
     file.write_all(&bytes)?;
-    Ok(file.sync_all()?)
+    file.sync_all()?;
+    Ok(bytes.len() as u64)
 }
 
 /// Extends the file to the last page that the environment knows. Pages that were freed before they were written, or

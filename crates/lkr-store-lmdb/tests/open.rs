@@ -35,6 +35,24 @@ async fn second_open_of_a_locked_folder_is_refused() {
     open(folder.path());
 }
 
+/// Without this lock, `mdb_stat` initialises the mutexes of a store in use again, and its writers wait for ever.
+#[cfg(target_os = "linux")]
+#[test]
+fn open_store_holds_the_lock_that_tells_other_programs_of_lmdb() {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    // The first opening makes the file.
+    for _ in 0..2 {
+        let store = open(folder.path());
+        let inode = fs::metadata(folder.path().join("kb/lock.mdb")).unwrap().ino();
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        let is_held = |line: &str| line.contains(" READ ") && line.ends_with(&format!(":{inode} 0 0"));
+        assert!(locks.lines().any(is_held), "{locks}");
+        drop(store);
+    }
+}
+
 #[tokio::test]
 async fn reopened_store_keeps_all_data_and_frees_leases() {
     let folder = tempfile::tempdir().unwrap();
