@@ -93,10 +93,14 @@ mod linux {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
             let started = status.started.unwrap();
             assert!(started <= now + 1.0 && started > now - 86_400.0, "{started} {now}");
-            let held = vec![1_u8; 64 << 20];
-            let grown = read().unwrap();
-            assert!(grown.resident_bytes.unwrap() >= status.resident_bytes.unwrap() + (48 << 20));
-            drop(held);
+            let grows = |_| {
+                let before = read().unwrap().resident_bytes.unwrap();
+                let held = vec![1_u8; 64 << 20];
+                let grown = read().unwrap().resident_bytes.unwrap();
+                drop(held);
+                grown >= before + (48 << 20)
+            };
+            assert!((0..20).any(grows), "other tests free memory, too");
         }
 
         #[test]
