@@ -16,10 +16,18 @@ use crate::skip;
 /// The variable with the folder of the Python packages.
 const MOTO: &str = "LKR_MOTO";
 
-/// Runs the server. It ends with the process that started it, even if that is killed: its standard input closes then.
+/// Runs the server. It ends with the process that started it, even if that is killed: its standard input closes then. Of several
+/// conditional puts of an object, S3 lets one succeed. In moto, each looks for the object first, and several may find none,
+/// so they take turns.
 const PROGRAM: &str = "
 import os, sys, threading
+from moto.s3.responses import S3Response
 from moto.server import main
+put, turn = S3Response._key_response_put, threading.Lock()
+def put_in_turn(*arguments, **named):
+    with turn:
+        return put(*arguments, **named)
+S3Response._key_response_put = put_in_turn
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 main(['-H', '127.0.0.1', '-p', sys.argv[1]])
 ";
