@@ -2,6 +2,7 @@
 //!
 //! - `serve` builds the server, fetches the embedding model and starts it.
 //! - `test` installs what the tests need and runs them; `lint` checks form, structure and dependencies.
+//! - `alone` checks that each crate compiles without the others, as a program that embeds it needs it.
 //! - `build` and `install` build the executable under both of its names; `release` packs archives of it.
 //! - `deploy` checks the files in `deploy` with the tools that they are written for; `deploy image` replays the Dockerfile.
 //! - `book` builds the documentation as a book and checks its links.
@@ -52,7 +53,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | book | \
+const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | alone | book | \
                      build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
                      model [NAME | FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
                      histories [SECONDS [redis | service]] | several PART | breaks [NAME] | clients [NAME…] | console [pages | speed] | \
@@ -69,6 +70,7 @@ fn main() -> Result<()> {
         Some("install") => executable::install(&rest),
         Some("release") => release::pack(&rest),
         Some("lint") => lint::run_lints(),
+        Some("alone") => lint::check_each_crate(),
         Some("book") => book::build(),
         Some("model") => model::get(&root()?.join("models"), rest.first().and_then(|name| name.to_str())),
         Some("files") => files::score(rest.first().map(Path::new)),
