@@ -70,8 +70,8 @@ fn machete() -> Result<()> {
     run(machete)
 }
 
-/// `cargo xtask alone`: checks each crate alone. This takes about as long as all other lints, because most crates need
-/// dependencies with other features, so the lints check `lkr` only, with the libraries that it consists of.
+/// `cargo xtask alone`: checks each crate alone. Most crates need dependencies with other features, so more crates are compiled
+/// for it than for all lints; these check only `lkr` alone, with the libraries that it consists of.
 pub(crate) fn check_each_crate() -> Result<()> {
     for manifest in manifests()? {
         let folder = manifest.parent().context("a manifest lies in a folder")?;

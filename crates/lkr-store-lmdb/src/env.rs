@@ -217,7 +217,7 @@ fn map_env(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environme
     let lock_file = dir.join("lock.mdb");
     loop {
         let allocated = allocate(&lock_file)?;
-        let env = map_with_unallocated_lock_file(dir, map_size, tables)?;
+        let env = open_at_largest_size(dir, map_size, tables)?;
         if fs::metadata(&lock_file)?.len() <= allocated {
             env.clear_stale_readers()?;
             return Ok(env);
@@ -229,7 +229,8 @@ fn map_env(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environme
     }
 }
 
-fn map_with_unallocated_lock_file(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environment> {
+/// Opens the environment in `dir` with a map of `map_size` bytes, or of the largest half, quarter and so on that the system grants.
+fn open_at_largest_size(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environment> {
     let mut size = map_size.next_multiple_of(1 << 20).max(1 << 20);
     loop {
         match open_at_size(dir, size, tables) {
