@@ -53,7 +53,7 @@ pub(crate) use permitted_stream::{
 };
 pub(crate) use query::{QueryParams, cursor};
 pub(crate) use request_id::RequestId;
-pub(crate) use response::{ApiResponse, HandlerResult};
+pub(crate) use response::{ApiResponse, HandlerResult, to_json};
 pub(crate) use response_memory::ResponseMemory;
 pub(crate) use rights::{Rights, named_space, space_names};
 pub(crate) use session_cookie::{CSRF_HEADER, CookieSession, PLAIN_COOKIE};

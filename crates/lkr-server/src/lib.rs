@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod answer_cache;
 mod app;
 mod chat_models;
 pub mod config;

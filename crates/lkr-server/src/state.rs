@@ -23,6 +23,7 @@ use lkr_state_fallback::FallbackState;
 use lkr_webhooks::Webhooks;
 
 use crate::{
+    answer_cache::AnswerCache,
     chat_models::ChatModels,
     embedder_reconciler::EmbedderReconciler,
     error::{ApiError, ErrorCode},
@@ -129,6 +130,7 @@ pub struct AppState {
     /// The pages that are being shown.
     pub(crate) page_quota: Arc<ClientQuota>,
     pub(crate) page_cache: PageCache,
+    pub(crate) answer_cache: AnswerCache,
     pub(crate) task_feed: TaskFeed,
     services: OnceLock<Services>,
     stopping: AtomicBool,
@@ -147,6 +149,7 @@ impl AppState {
             watcher_quota: ClientQuota::new(WATCHER_LIMITS),
             page_quota: ClientQuota::new(PAGE_LIMITS),
             page_cache: PageCache::default(),
+            answer_cache: AnswerCache::default(),
             task_feed: TaskFeed::default(),
             services: OnceLock::new(),
             stopping: AtomicBool::new(false),

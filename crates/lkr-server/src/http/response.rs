@@ -6,6 +6,7 @@ use actix_web::{
         StatusCode,
         header::{self, HeaderMap, HeaderName, HeaderValue},
     },
+    web::Bytes,
 };
 use serde::Serialize;
 
@@ -27,7 +28,7 @@ pub(crate) enum ApiResponse {
         message: &'static str,
         status: StatusCode,
         /// JSON.
-        data: Vec<u8>,
+        data: Bytes,
         headers: HeaderMap,
     },
     /// A payload without the envelope, for clients of other protocols.
@@ -44,6 +45,11 @@ impl ApiResponse {
     /// 200 with a payload.
     pub(crate) fn ok(payload: &impl Serialize) -> HandlerResult {
         Self::with_status(StatusCode::OK, payload)
+    }
+
+    /// 200 with a payload that is JSON already.
+    pub(crate) fn ok_json(data: Bytes) -> Self {
+        Self::enveloped(StatusCode::OK, data)
     }
 
     /// 201 with a payload.
@@ -70,14 +76,18 @@ impl ApiResponse {
     }
 
     fn with_status(status: StatusCode, payload: &impl Serialize) -> HandlerResult {
-        let data = to_json(payload)?;
-        Ok(Self::Enveloped { code: 0, message: "ok", status, data, headers: HeaderMap::new() })
+        Ok(Self::enveloped(status, to_json(payload)?.into()))
+    }
+
+    fn enveloped(status: StatusCode, data: Bytes) -> Self {
+        Self::Enveloped { code: 0, message: "ok", status, data, headers: HeaderMap::new() }
     }
 
     /// The number of bytes that the response holds in memory.
     pub(super) fn size(&self) -> u64 {
         match self {
-            Self::Enveloped { data, .. } | Self::Bare { data, .. } => data.len() as u64,
+            Self::Enveloped { data, .. } => data.len() as u64,
+            Self::Bare { data, .. } => data.len() as u64,
             Self::Raw(_) => 0,
         }
     }
@@ -105,7 +115,8 @@ impl ApiResponse {
     }
 }
 
-fn to_json(payload: &impl Serialize) -> Result<Vec<u8>, ApiError> {
+/// The JSON of a payload.
+pub(crate) fn to_json(payload: &impl Serialize) -> Result<Vec<u8>, ApiError> {
     serde_json::to_vec(payload).map_err(|error| ApiError::internal(&error))
 }
 

@@ -10,14 +10,16 @@ use actix_web::{
     web::Bytes,
 };
 use futures_util::{StreamExt, stream};
-use lkr::{ContextRequest, SearchProfile, SearchRequest, retrieval::SummaryPart};
+use lkr::{
+    CacheStatus, ContextRequest, SearchProfile, SearchRequest, SearchResponse, retrieval::SummaryPart,
+};
 use serde_json::json;
 
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
     http::{
         ApiResponse, Endpoint, HandlerResult, Reader, Recheck, RequestContext, StreamSubject, sse_event,
-        sse_response, while_permitted,
+        sse_response, to_json, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape, schema},
     wire::{
@@ -80,7 +82,12 @@ async fn search(reader: Reader, mut cx: RequestContext) -> HandlerResult {
     let started = Instant::now();
     let found = cx.services()?.kb.search(&request).await.for_read()?;
     let cache = record_search(&cx, &request.query, started.elapsed(), found.profile.as_ref());
-    Ok(ApiResponse::ok(&SearchAnswer::from(&*found.response))?.header(X_CACHE, cache))
+    let serialize = |response: &SearchResponse| to_json(&SearchAnswer::from(response)).map(Bytes::from);
+    let json = match found.cache {
+        CacheStatus::Hit => cx.state().answer_cache.json(&found.response, serialize)?,
+        CacheStatus::Miss => serialize(&found.response)?,
+    };
+    Ok(ApiResponse::ok_json(json).header(X_CACHE, cache))
 }
 
 /// The request, cut to what the caller may read.
