@@ -56,9 +56,10 @@ pub(super) struct DiskReport {
     chunks: u64,
     /// How many vectors there are, of all layers, and their dimensions.
     vectors: (u64, u64),
-    /// The allocated bytes of each part, before the churn and after it.
+    /// The allocated bytes of each part, before the churn, right after it, and when the store has given free space back.
     before: [u64; PARTS.len()],
     after: [u64; PARTS.len()],
+    at_rest: [u64; PARTS.len()],
     churn: usize,
     /// The allocated bytes with a tenth of the documents, and how many chunks these have.
     left: [u64; PARTS.len()],
@@ -93,6 +94,9 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
     }
     wait_until_background_work_is_done().await;
     let after = parts(&args.data_dir)?;
+    tokio::time::sleep(GIVES_BACK_WITHIN).await;
+    wait_until_background_work_is_done().await;
+    let at_rest = parts(&args.data_dir)?;
     for (doc_id, _) in stored.iter().skip(documents.div_ceil(KEPT)) {
         kb.delete(*doc_id).await?;
     }
@@ -108,6 +112,7 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
         vectors: (vectors, dims),
         before,
         after,
+        at_rest,
         churn: args.churn,
         left,
         chunks_left,
@@ -143,19 +148,19 @@ fn allocated(folder: &Path) -> io::Result<u64> {
 
 impl fmt::Display for DiskReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { documents, chunks, vectors: (vectors, dims), before, after, churn, left, chunks_left } =
-            self;
+        let Self { documents, chunks, vectors: (vectors, dims), churn, left, chunks_left, .. } = self;
+        let Self { before, after, at_rest, .. } = self;
         let mb = |bytes: u64| bytes as f64 / 1e6;
         let kb_a_chunk = |bytes: u64| bytes as f64 / 1e3 / (*chunks).max(1) as f64;
         let raw = vectors * dims * NUMBER;
         writeln!(f, "base     {documents} documents, {chunks} chunks")?;
         writeln!(f, "vectors  {vectors} of {dims} numbers: {:.1} MB", mb(raw))?;
-        for (when, sizes) in [("before", before), ("after ", after)] {
+        for (when, sizes) in [("before", before), ("after", after), ("at rest", at_rest)] {
             let [store, clusters, texts] = *sizes;
             let all = store + clusters + texts;
             writeln!(
                 f,
-                "{when}   store {:.1} MB, clusters {:.1} MB, texts {:.1} MB: {:.2} kB a chunk, {:.2} times the vectors",
+                "{when:7}  store {:.1} MB, clusters {:.1} MB, texts {:.1} MB: {:.2} kB a chunk, {:.2} times the vectors",
                 mb(store),
                 mb(clusters),
                 mb(texts),
@@ -164,7 +169,12 @@ impl fmt::Display for DiskReport {
             )?;
         }
         let ratio = |sizes: &[u64; PARTS.len()]| sizes.iter().sum::<u64>().max(1) as f64;
-        writeln!(f, "churn    {churn} times the base: {:.2} times as large", ratio(after) / ratio(before))?;
+        writeln!(
+            f,
+            "churn    {churn} times the base: {:.2} times as large, {:.2} at rest",
+            ratio(after) / ratio(before),
+            ratio(at_rest) / ratio(before)
+        )?;
         let [store, clusters, texts] = *left;
         writeln!(
             f,
