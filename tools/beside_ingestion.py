@@ -29,7 +29,7 @@ class Ingestion:
     def __init__(self, lkr, collection, environment, url, token):
         self.command = [lkr, "add", "--force", "--quiet", collection]
         self.environment, self.url, self.token = environment, url, token
-        self.over = threading.Event()
+        self.over, self.failed = threading.Event(), False
         self.thread = threading.Thread(target=self.run)
 
     def run(self):
@@ -37,6 +37,9 @@ class Ingestion:
             adding = subprocess.Popen(self.command, env=self.environment, stdout=subprocess.DEVNULL)
             while adding.poll() is None and not self.over.wait(0.1):
                 pass
+            if adding.returncode:
+                self.failed = True
+                return
             adding.kill()
             adding.wait()
 
@@ -47,7 +50,7 @@ class Ingestion:
         self.first = self.chunks()
         self.began = time.monotonic()
         self.thread.start()
-        while self.chunks() == self.first:
+        while self.chunks() == self.first and not self.failed:
             time.sleep(0.1)
         return self
 
@@ -55,6 +58,8 @@ class Ingestion:
         self.rate = (self.chunks() - self.first) / (time.monotonic() - self.began)
         self.over.set()
         self.thread.join()
+        if self.failed:
+            raise SystemExit("the documents could not be added")
 
 
 def wait_until_idle(url, token):
