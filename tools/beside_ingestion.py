@@ -10,7 +10,6 @@ medians over the rounds with their ratios. Client and server share the processor
 """
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -18,9 +17,9 @@ import tempfile
 import threading
 import time
 
-from cached_search import data, free_port, log_in
+from server import data, log_in, serving
 
-QUANTILES = ("p50_ms", "p90_ms", "p99_ms")
+QUANTILES = ("p50", "p90", "p99")
 
 
 class Ingestion:
@@ -64,7 +63,8 @@ class Ingestion:
 
 def wait_until_idle(url, token):
     """Waits until all documents that were accepted are ingested."""
-    while any(data(f"{url}/documents/tasks?status={status}&limit=1", None, token)["items"] for status in ("pending", "running")):
+    tasks = [f"{url}/documents/tasks?status={status}&limit=1" for status in ("pending", "running")]
+    while any(data(listed, None, token)["items"] for listed in tasks):
         time.sleep(0.5)
     time.sleep(2)
 
@@ -79,38 +79,32 @@ def searches(arguments, environment, folder):
 
 
 def show(name, row, more=""):
-    print(f"{name:18} " + "  ".join(f"{quantile.removesuffix('_ms')} {row[quantile]:7.1f} ms" for quantile in QUANTILES) + more, flush=True)
+    latencies = "  ".join(f"{quantile} {row[f'{quantile}_ms']:7.1f} ms" for quantile in QUANTILES)
+    print(f"{name:18} {latencies}{more}", flush=True)
 
 
 def compare(arguments, folder):
-    port, environment = free_port(), {name: value for name, value in os.environ.items() if not name.startswith("LKR_")}
-    if arguments.model:
-        environment |= {"LKR_MODEL_DIR": arguments.model, "LKR_MODEL_PRECISION": arguments.precision}
-    url = f"http://127.0.0.1:{port}/api/v1"
-    with open(folder / "log", "wb") as log:
-        command = [arguments.lkr, "serve", "--listen", f"127.0.0.1:{port}", "--data-dir", str(folder / "data")]
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        try:
-            token = data(f"{url}/auth/keys", {"name": "load"}, log_in(url, folder / "data"))["key"]
-            environment |= {"LKR_URL": f"http://127.0.0.1:{port}", "LKR_TOKEN": token}
-            subprocess.run([arguments.lkr, "add", arguments.stock], env=environment, check=True, stdout=log, stderr=log)
-            rounds = {"idle": [], "beside ingestion": []}
-            for _ in range(arguments.rounds):
-                wait_until_idle(url, token)
-                rounds["idle"].append(searches(arguments, environment, folder))
-                show("idle", rounds["idle"][-1])
-                with Ingestion(arguments.lkr, arguments.added, environment, url, token) as ingestion:
-                    rounds["beside ingestion"].append(searches(arguments, environment, folder))
-                show("beside ingestion", rounds["beside ingestion"][-1], f"  {ingestion.rate:.0f} chunks a second")
-        finally:
-            server.terminate()
-            server.wait()
-    medians = {name: {quantile: statistics.median(row[quantile] for row in rows) for quantile in QUANTILES}
+    model = {"LKR_MODEL_DIR": arguments.model, "LKR_MODEL_PRECISION": arguments.precision} if arguments.model else {}
+    rounds = {"idle": [], "beside ingestion": []}
+    with serving(arguments.lkr, folder, **model) as (_, url, environment):
+        api = f"{url}/api/v1"
+        token = data(f"{api}/auth/keys", {"name": "load"}, log_in(api, folder / "data"))["key"]
+        environment |= {"LKR_TOKEN": token}
+        subprocess.run([arguments.lkr, "add", "--quiet", arguments.stock], env=environment, check=True, stdout=subprocess.DEVNULL)
+        for _ in range(arguments.rounds):
+            wait_until_idle(api, token)
+            rounds["idle"].append(searches(arguments, environment, folder))
+            show("idle", rounds["idle"][-1])
+            with Ingestion(arguments.lkr, arguments.added, environment, api, token) as ingestion:
+                rounds["beside ingestion"].append(searches(arguments, environment, folder))
+            show("beside ingestion", rounds["beside ingestion"][-1], f"  {ingestion.rate:.0f} chunks a second")
+    medians = {name: {f"{quantile}_ms": statistics.median(row[f"{quantile}_ms"] for row in rows) for quantile in QUANTILES}
                for name, rows in rounds.items()}
     print("medians")
     for name, row in medians.items():
         show(name, row)
-    ratios = (f"{quantile.removesuffix('_ms')} {medians['beside ingestion'][quantile] / medians['idle'][quantile]:.2f}" for quantile in QUANTILES)
+    idle, beside = medians.values()
+    ratios = (f"{quantile} {beside[f'{quantile}_ms'] / idle[f'{quantile}_ms']:.2f}" for quantile in QUANTILES)
     print("ratios: " + ", ".join(ratios))
 
 

@@ -14,42 +14,16 @@ import json
 import os
 import pathlib
 import re
-import secrets
 import socket
 import statistics
 import subprocess
 import tempfile
 import time
-import urllib.request
+
+from server import call, data, free_port, log_in, serving, wait
 
 DOCUMENTS = 50
 QUERY = "How are changes to the handbook reviewed?"
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-def call(url, body, token=None):
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-    data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=60) as answer:
-        return answer.read()
-
-
-def data(url, body, token=None):
-    return json.loads(call(url, body, token))["data"]
-
-
-def wait(until):
-    for _ in range(600):
-        try:
-            return until()
-        except OSError:
-            time.sleep(0.1)
-    return until()
 
 
 def documents(collection):
@@ -62,14 +36,6 @@ def documents(collection):
                    "text": row["text"]}
 
 
-def log_in(url, folder):
-    """Waits for a server with a new data folder, changes the first password and returns a token."""
-    first = wait((pathlib.Path(folder) / "initial-admin-password").read_text).strip()
-    token = wait(lambda: data(f"{url}/auth/login", {"username": "admin", "password": first}))["access_token"]
-    change = {"current_password": first, "new_password": secrets.token_urlsafe(18)}
-    return data(f"{url}/auth/password", change, token)["access_token"]
-
-
 def fill(url, folder, collection):
     """Logs in, adds documents and returns a token."""
     token = log_in(url, folder)
@@ -80,9 +46,9 @@ def fill(url, folder, collection):
     return token
 
 
-def hits(port, token):
+def hits(url, token):
     """How many searches the cache has answered."""
-    text = call(f"http://127.0.0.1:{port}/metrics", None, token).decode()
+    text = call(f"{url}/metrics", None, token).decode()
     return int(re.search(r'^lkr_search_cache_total\{cache="hit"\} (\d+)', text, re.MULTILINE)[1])
 
 
@@ -106,7 +72,7 @@ def load(url, script, process, clients, seconds):
 
 
 def script(folder, body, token):
-    path = pathlib.Path(folder) / "post.lua"
+    path = folder / "post.lua"
     path.write_text(f"wrk.method = 'POST'\nwrk.body = [[{json.dumps(body)}]]\n"
                     "wrk.headers['Content-Type'] = 'application/json'\n"
                     f"wrk.headers['Authorization'] = 'Bearer {token}'\n", encoding="utf-8")
@@ -114,29 +80,26 @@ def script(folder, body, token):
 
 
 def measure(arguments, folder):
-    ports = free_port(), free_port()
-    with open(folder + "/log", "wb") as log:
-        command = [arguments.lkr, "serve", "--listen", f"127.0.0.1:{ports[0]}", "--data-dir", folder + "/data"]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("LKR_")}
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        bare = None
+    bare = None
+    with serving(arguments.lkr, folder) as (server, url, _):
         try:
-            url, body = f"http://127.0.0.1:{ports[0]}/api/v1", {"query": QUERY, "top_k": 10}
-            token = fill(url, folder + "/data", arguments.collection)
+            body = {"query": QUERY, "top_k": 10}
+            token = fill(f"{url}/api/v1", folder / "data", arguments.collection)
             for _ in range(3):
-                answer = call(f"{url}/search", body, token)
-            if hits(ports[0], token) != 2:
+                answer = call(f"{url}/api/v1/search", body, token)
+            if hits(url, token) != 2:
                 raise SystemExit("the search is not cached")
-            pathlib.Path(folder, "answer").write_bytes(answer)
-            bare = subprocess.Popen([arguments.bare, f"127.0.0.1:{ports[1]}", folder + "/answer"])
-            wait(lambda: socket.create_connection(("127.0.0.1", ports[1])).close())
+            (folder / "answer").write_bytes(answer)
+            port = free_port()
+            bare = subprocess.Popen([arguments.bare, f"127.0.0.1:{port}", str(folder / "answer")])
+            wait(lambda: socket.create_connection(("127.0.0.1", port)).close())
             print(f"{len(answer)} bytes an answer")
-            targets = {"lkr": (f"{url}/search", server.pid), "bare": (f"http://127.0.0.1:{ports[1]}/", bare.pid)}
+            targets = {"lkr": (f"{url}/api/v1/search", server.pid), "bare": (f"http://127.0.0.1:{port}/", bare.pid)}
             compare(arguments, targets, script(folder, body, token))
         finally:
-            for process in filter(None, (server, bare)):
-                process.terminate()
-                process.wait()
+            if bare:
+                bare.terminate()
+                bare.wait()
 
 
 def compare(arguments, targets, lua):
@@ -161,7 +124,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        measure(arguments, folder)
+        measure(arguments, pathlib.Path(folder))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 
-from cached_search import data, free_port, log_in
+from server import data, log_in, serving
 
 WARM_UP_S = 300
 INTERVAL_S = 60
@@ -58,32 +58,24 @@ def compare(rows):
 
 
 def soak(arguments, folder):
-    port, environment = free_port(), {name: value for name, value in os.environ.items() if not name.startswith("LKR_")}
-    if arguments.model:
-        environment["LKR_MODEL_DIR"] = arguments.model
-    url = f"http://127.0.0.1:{port}/api/v1"
-    with open(folder / "log", "wb") as log:
-        command = [arguments.lkr, "serve", "--listen", f"127.0.0.1:{port}", "--data-dir", str(folder / "data")]
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        try:
-            # A key does not expire during the run, a session may.
-            token = data(f"{url}/auth/keys", {"name": "soak"}, log_in(url, folder / "data"))["key"]
-            environment |= {"LKR_URL": f"http://127.0.0.1:{port}", "LKR_TOKEN": token}
-            subprocess.run([arguments.lkr, "add", arguments.collection], env=environment, check=True, stdout=log)
-            load = [arguments.lkr, "bench", "load", "--rate", str(arguments.rate), "--kind", arguments.kind, "--stock", "500",
-                    "--seconds", str(arguments.seconds), arguments.collection]
-            client, began, rows = subprocess.Popen(load, env=environment), time.monotonic(), []
-            while client.poll() is None:
-                rows.append(sample(url, token, server.pid, folder / "data", began))
-                try:
-                    client.wait(INTERVAL_S)
-                except subprocess.TimeoutExpired:
-                    pass
-            compare(rows)
-            return client.returncode
-        finally:
-            server.terminate()
-            server.wait()
+    model = {"LKR_MODEL_DIR": arguments.model} if arguments.model else {}
+    with serving(arguments.lkr, folder, **model) as (server, url, environment):
+        api = f"{url}/api/v1"
+        # A key does not expire during the run, a session may.
+        token = data(f"{api}/auth/keys", {"name": "soak"}, log_in(api, folder / "data"))["key"]
+        environment |= {"LKR_TOKEN": token}
+        subprocess.run([arguments.lkr, "add", arguments.collection], env=environment, check=True, stdout=subprocess.DEVNULL)
+        load = [arguments.lkr, "bench", "load", "--rate", str(arguments.rate), "--kind", arguments.kind, "--stock", "500",
+                "--seconds", str(arguments.seconds), arguments.collection]
+        client, began, rows = subprocess.Popen(load, env=environment), time.monotonic(), []
+        while client.poll() is None:
+            rows.append(sample(api, token, server.pid, folder / "data", began))
+            try:
+                client.wait(INTERVAL_S)
+            except subprocess.TimeoutExpired:
+                pass
+        compare(rows)
+        return client.returncode
 
 
 def main():
