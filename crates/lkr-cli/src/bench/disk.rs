@@ -94,15 +94,11 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
     }
     wait_until_background_work_is_done().await;
     let after = parts(&args.data_dir)?;
-    tokio::time::sleep(GIVES_BACK_WITHIN).await;
-    wait_until_background_work_is_done().await;
-    let at_rest = parts(&args.data_dir)?;
+    let at_rest = parts_at_rest(&args.data_dir).await?;
     for (doc_id, _) in stored.iter().skip(documents.div_ceil(KEPT)) {
         kb.delete(*doc_id).await?;
     }
-    tokio::time::sleep(GIVES_BACK_WITHIN).await;
-    wait_until_background_work_is_done().await;
-    let left = parts(&args.data_dir)?;
+    let left = parts_at_rest(&args.data_dir).await?;
     let chunks_left = kb.stats(&Scope::All).await?.counts.chunks;
     kb.close().await;
     let vectors = counts.l1 + counts.l2 + counts.l3 + counts.chunks;
@@ -117,6 +113,13 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
         left,
         chunks_left,
     })
+}
+
+/// The allocated bytes of each part once the store has given free space back.
+async fn parts_at_rest(data_dir: &Path) -> Result<[u64; PARTS.len()]> {
+    tokio::time::sleep(GIVES_BACK_WITHIN).await;
+    wait_until_background_work_is_done().await;
+    parts(data_dir)
 }
 
 /// The allocated bytes of each part.
@@ -148,8 +151,8 @@ fn allocated(folder: &Path) -> io::Result<u64> {
 
 impl fmt::Display for DiskReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { documents, chunks, vectors: (vectors, dims), churn, left, chunks_left, .. } = self;
-        let Self { before, after, at_rest, .. } = self;
+        let Self { documents, chunks, vectors: (vectors, dims), before, after, at_rest, .. } = self;
+        let Self { churn, left, chunks_left, .. } = self;
         let mb = |bytes: u64| bytes as f64 / 1e6;
         let kb_a_chunk = |bytes: u64| bytes as f64 / 1e3 / (*chunks).max(1) as f64;
         let raw = vectors * dims * NUMBER;

@@ -2,6 +2,7 @@
 
 use actix_web::{
     HttpRequest, HttpResponse, HttpResponseBuilder,
+    body::MessageBody,
     http::{
         StatusCode,
         header::{self, HeaderMap, HeaderName, HeaderValue},
@@ -34,7 +35,7 @@ pub(crate) enum ApiResponse {
     /// A payload without the envelope, for clients of other protocols.
     Bare {
         /// JSON.
-        data: Vec<u8>,
+        data: Bytes,
         headers: HeaderMap,
     },
     /// A response that is sent as it is.
@@ -76,7 +77,7 @@ impl ApiResponse {
     }
 
     fn with_status(status: StatusCode, payload: &impl Serialize) -> HandlerResult {
-        Ok(Self::enveloped(status, to_json(payload)?.into()))
+        Ok(Self::enveloped(status, to_json(payload)?))
     }
 
     fn enveloped(status: StatusCode, data: Bytes) -> Self {
@@ -86,8 +87,7 @@ impl ApiResponse {
     /// The number of bytes that the response holds in memory.
     pub(super) fn size(&self) -> u64 {
         match self {
-            Self::Enveloped { data, .. } => data.len() as u64,
-            Self::Bare { data, .. } => data.len() as u64,
+            Self::Enveloped { data, .. } | Self::Bare { data, .. } => data.len() as u64,
             Self::Raw(_) => 0,
         }
     }
@@ -116,8 +116,8 @@ impl ApiResponse {
 }
 
 /// The JSON of a payload.
-pub(crate) fn to_json(payload: &impl Serialize) -> Result<Vec<u8>, ApiError> {
-    serde_json::to_vec(payload).map_err(|error| ApiError::internal(&error))
+pub(crate) fn to_json(payload: &impl Serialize) -> Result<Bytes, ApiError> {
+    serde_json::to_vec(payload).map(Bytes::from).map_err(|error| ApiError::internal(&error))
 }
 
 fn error_response(error: ApiError, format: ErrorFormat, id: &RequestId) -> HttpResponse {
@@ -141,7 +141,7 @@ fn error_response(error: ApiError, format: ErrorFormat, id: &RequestId) -> HttpR
     with_json(&mut response, body)
 }
 
-fn json_response(status: StatusCode, headers: HeaderMap, body: Vec<u8>) -> HttpResponse {
+fn json_response(status: StatusCode, headers: HeaderMap, body: impl MessageBody + 'static) -> HttpResponse {
     let mut response = HttpResponseBuilder::new(status);
     for pair in headers {
         response.insert_header(pair);
@@ -149,7 +149,7 @@ fn json_response(status: StatusCode, headers: HeaderMap, body: Vec<u8>) -> HttpR
     with_json(&mut response, body)
 }
 
-fn with_json(response: &mut HttpResponseBuilder, body: Vec<u8>) -> HttpResponse {
+fn with_json(response: &mut HttpResponseBuilder, body: impl MessageBody + 'static) -> HttpResponse {
     response
         .content_type("application/json")
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))

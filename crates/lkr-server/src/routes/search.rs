@@ -82,7 +82,7 @@ async fn search(reader: Reader, mut cx: RequestContext) -> HandlerResult {
     let started = Instant::now();
     let found = cx.services()?.kb.search(&request).await.for_read()?;
     let cache = record_search(&cx, &request.query, started.elapsed(), found.profile.as_ref());
-    let serialize = |response: &SearchResponse| to_json(&SearchAnswer::from(response)).map(Bytes::from);
+    let serialize = |response: &SearchResponse| to_json(&SearchAnswer::from(response));
     let json = match found.cache {
         CacheStatus::Hit => cx.state().answer_cache.json(&found.response, serialize)?,
         CacheStatus::Miss => serialize(&found.response)?,
