@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use lkr::Scope;
 
 use crate::{
-    bench::{copies::copy_of, idle::wait_until_background_work_is_done, material::Material},
+    bench::{copies::copy_of, material::Material},
     collection::{Gold, Input, Query, collection},
     import::import_missing,
     local_kb::LocalKnowledgeBase,
@@ -49,8 +49,7 @@ pub(super) fn copies(inputs: &[Input], n: usize) -> Vec<Input> {
     inputs.iter().map(|input| copy_of(input, n)).collect()
 }
 
-/// Ingests copies whose sources are not `stored` yet until there are `size` chunks, waits until the process is idle, and returns
-/// the number of chunks.
+/// Ingests copies whose sources are not `stored` yet until there are `size` chunks, and returns their number.
 pub(super) async fn grow(
     local_kb: &LocalKnowledgeBase,
     inputs: &[Input],
@@ -61,7 +60,6 @@ pub(super) async fn grow(
     loop {
         let chunks = local_kb.kb.stats(&Scope::All).await?.counts.chunks;
         if chunks >= size {
-            wait_until_background_work_is_done().await;
             return Ok(chunks);
         }
         import_missing(&local_kb.kb, copies(inputs, copy), stored).await?;

@@ -19,7 +19,7 @@ use crate::{
         growing_base::{GrowingBase, WARM_UP_QUERIES, copies, grow},
         idle::{cpu_time, wait_until_background_work_is_done},
     },
-    collection::Query,
+    collection::{Input, Query},
     import::{import_missing, sources},
     local_kb::LocalKnowledgeBase,
     stats::{Latency, mean, millis},
@@ -33,10 +33,11 @@ const TOP_K: usize = 10;
 struct SizeReport {
     chunks: u64,
     queries: usize,
-    /// The chunks that were added to reach this size, and the time of that, by the clock and of the processor, background
-    /// work included.
-    added: u64,
-    adding: (Duration, Duration),
+    /// How this size was reached, without embedding.
+    copied: Ingestion,
+    /// Another copy of all documents, embedded; and that at the first size.
+    embedded: Ingestion,
+    first_embedded: Ingestion,
     /// From opening the folder to the first answer.
     ready: Duration,
     /// The latency of a search, and that at the first size.
@@ -49,6 +50,37 @@ struct SizeReport {
     disk: u64,
     /// Anonymous memory after the searches; 0 if the system does not tell.
     memory: u64,
+}
+
+/// Chunks that were ingested, and the time of that, by the clock and of the processor, background work included.
+#[derive(Debug, Clone, Copy)]
+struct Ingestion {
+    chunks: u64,
+    wall: Duration,
+    cpu: Duration,
+}
+
+impl Ingestion {
+    /// Measures what `ingest` adds.
+    async fn of<T>(local_kb: &LocalKnowledgeBase, ingest: impl Future<Output = Result<T>>) -> Result<Self> {
+        wait_until_background_work_is_done().await;
+        let before = chunks_of(local_kb).await?;
+        let started = (Instant::now(), cpu_time().unwrap_or_default());
+        ingest.await?;
+        let ended = wait_until_background_work_is_done().await;
+        let wall = ended.saturating_duration_since(started.0);
+        let cpu = cpu_time().unwrap_or_default().saturating_sub(started.1);
+        Ok(Self { chunks: chunks_of(local_kb).await? - before, wall, cpu })
+    }
+
+    /// Chunks a second, by the clock and of the processor.
+    fn rates(&self) -> [f64; 2] {
+        [self.wall, self.cpu].map(|time| self.chunks as f64 / time.as_secs_f64().max(1e-9))
+    }
+}
+
+async fn chunks_of(local_kb: &LocalKnowledgeBase) -> Result<u64> {
+    Ok(local_kb.kb.stats(&Scope::All).await?.counts.chunks)
 }
 
 /// The chunks of an answer.
@@ -67,10 +99,12 @@ struct Searches {
 /// larger ones take long.
 pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()> {
     let (inputs, queries) = args.read()?;
-    let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));
-    let open = |options: LmdbOptions| {
-        LocalKnowledgeBase::open_with(&args.data_dir, Some(Arc::clone(&embedder)), options)
+    let embedder = args.material.embedder()?;
+    let copying: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(Arc::clone(&embedder)));
+    let open_with = |embedder: &Arc<dyn Embedder>, options: LmdbOptions| {
+        LocalKnowledgeBase::open_with(&args.data_dir, Some(Arc::clone(embedder)), options)
     };
+    let open = |options: LmdbOptions| open_with(&copying, options);
     let mut first = None;
     for &size in &args.chunks {
         let local_kb = open(LmdbOptions::default()).await?;
@@ -80,11 +114,8 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
         for n in 0..2 {
             import_missing(&local_kb.kb, copies(&inputs, n), &mut stored).await?;
         }
-        wait_until_background_work_is_done().await;
-        let before = local_kb.kb.stats(&Scope::All).await?.counts.chunks;
-        let started = (Instant::now(), cpu_time().unwrap_or_default());
-        let chunks = grow(&local_kb, &inputs, size, &mut stored).await?;
-        let adding = (started.0.elapsed(), cpu_time().unwrap_or_default().saturating_sub(started.1));
+        let copied = Ingestion::of(&local_kb, grow(&local_kb, &inputs, size, &mut stored)).await?;
+        let chunks = chunks_of(&local_kb).await?;
         local_kb.close().await;
 
         let began = Instant::now();
@@ -92,22 +123,42 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
         let mut exact = LmdbOptions::default();
         exact.codes_below = u64::MAX;
         let exact = search_all(open(exact).await?, Instant::now(), &queries).await?;
+        let disk = disk::parts(&args.data_dir)?.iter().sum();
+        let local_kb = open_with(&embedder, LmdbOptions::default()).await?;
+        let embedded = Ingestion::of(&local_kb, import_next_copy(&local_kb, &inputs, &mut stored)).await?;
+        local_kb.close().await;
+
         let latency = Latency::of(searches.took);
+        let (first, first_embedded) = *first.get_or_insert((latency, embedded));
         let report = SizeReport {
             chunks,
             queries: queries.len(),
-            added: chunks - before,
-            adding,
+            copied,
+            embedded,
+            first_embedded,
             ready: searches.ready,
             cpu_ms: millis(searches.cpu) / queries.len().max(1) as f64,
             recall: recall(&searches.found, &exact.found),
-            first: *first.get_or_insert(latency),
+            first,
             latency,
-            disk: disk::parts(&args.data_dir)?.iter().sum(),
+            disk,
             memory: searches.memory,
         };
         write!(to, "{report}")?;
         to.flush()?;
+    }
+    Ok(())
+}
+
+/// Ingests the first copy of all documents that is not stored yet.
+async fn import_next_copy(
+    local_kb: &LocalKnowledgeBase,
+    inputs: &[Input],
+    stored: &mut HashSet<String>,
+) -> Result<()> {
+    let mut n = 0;
+    while import_missing(&local_kb.kb, copies(inputs, n), stored).await? == 0 {
+        n += 1;
     }
     Ok(())
 }
@@ -160,8 +211,9 @@ impl fmt::Display for SizeReport {
         let Self {
             chunks,
             queries,
-            added,
-            adding: (wall, cpu),
+            copied,
+            embedded,
+            first_embedded,
             ready,
             latency,
             first,
@@ -171,15 +223,17 @@ impl fmt::Display for SizeReport {
             memory,
         } = self;
         writeln!(f, "{chunks} chunks, {queries} queries")?;
-        if *added > 0 {
-            let rate = |time: &Duration| *added as f64 / time.as_secs_f64().max(1e-9);
-            writeln!(
-                f,
-                "  ingestion {:.0} chunks a second, {:.0} a CPU second, without embedding",
-                rate(wall),
-                rate(cpu)
-            )?;
+        if copied.chunks > 0 {
+            let [wall, cpu] = copied.rates();
+            writeln!(f, "  ingestion {wall:.0} chunks a second, {cpu:.0} a CPU second, without embedding")?;
         }
+        let ([wall, cpu], [first_wall, first_cpu]) = (embedded.rates(), first_embedded.rates());
+        writeln!(
+            f,
+            "  ingestion {wall:.0} chunks a second ({:.2} times), {cpu:.0} a CPU second ({:.2} times), with embedding",
+            wall / first_wall,
+            cpu / first_cpu
+        )?;
         writeln!(f, "  ready     {:.0} ms, with the first answer", millis(*ready))?;
         writeln!(
             f,

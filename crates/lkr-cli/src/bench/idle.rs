@@ -15,27 +15,33 @@ const IDLE: Duration = Duration::from_millis(20);
 /// The unit of CPU times in /proc: Linux reports a hundred ticks a second.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The number of consecutive idle observations after which background work is taken to be done.
+/// The number of idle observations after which background work is taken to be done.
 const IDLE_OBSERVATIONS: usize = 20;
 
-/// Waits until background work, such as that on clusters and posting lists, is done. On a busy machine, a process with work
-/// left can look idle for a moment, so it must do so several times.
-pub(super) async fn wait_until_background_work_is_done() {
-    for _ in 0..IDLE_OBSERVATIONS {
-        wait_until_idle().await;
-    }
+/// Waits until background work, such as that on clusters and posting lists, is done, and returns since when. On a busy machine, a
+/// process with work left can look idle for a moment, so it must do so several times.
+pub(super) async fn wait_until_background_work_is_done() -> Instant {
+    wait_until_seen_idle(IDLE_OBSERVATIONS).await
 }
 
 /// Waits until the process is idle, and returns since when. Returns at once if the system does not report CPU times.
 pub(super) async fn wait_until_idle() -> Instant {
-    loop {
-        let since = Instant::now();
+    wait_until_seen_idle(1).await
+}
+
+/// Waits for so many idle observations, and returns when the last one ended that was not idle.
+async fn wait_until_seen_idle(observations: usize) -> Instant {
+    let (mut since, mut left) = (Instant::now(), observations);
+    while left > 0 {
         let Some(before) = cpu_time() else { return since };
         tokio::time::sleep(WINDOW).await;
         if cpu_time().is_none_or(|after| after.saturating_sub(before) <= IDLE) {
-            return since;
+            left -= 1;
+        } else {
+            since = Instant::now();
         }
     }
+    since
 }
 
 /// The CPU time of this process: the fields utime and stime of its stat file, which are 11 and 12 fields after its

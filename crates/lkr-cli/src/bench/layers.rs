@@ -16,6 +16,7 @@ use crate::{
     bench::{
         copies::CopyEmbedder,
         growing_base::{GrowingBase, WARM_UP_QUERIES, grow},
+        idle::wait_until_background_work_is_done,
     },
     collection::Query,
     import::sources,
@@ -72,6 +73,7 @@ pub(super) async fn measure(args: &GrowingBase) -> Result<LayersReport> {
     let mut figures = LayersReport { queries: queries.len(), sizes: Vec::new() };
     for &size in &args.chunks {
         let chunks = grow(&local_kb, &inputs, size, &mut sources(&local_kb.kb).await?).await?;
+        wait_until_background_work_is_done().await;
         figures.sizes.push((chunks, measure_variants(&local_kb, &queries).await?));
     }
     local_kb.kb.close().await;
