@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, thread};
 
+use lkr_background::give_way;
 use pbkdf2::{
     Params, Pbkdf2,
     password_hash::{CustomizedPasswordHasher, PasswordVerifier},
@@ -121,7 +122,7 @@ impl HashSlot {
         let permit = Arc::clone(&self.permit);
         let (sender, receiver) = oneshot::channel();
         let work = move || {
-            lower_priority();
+            give_way();
             let result = task(password.as_bytes());
             drop(permit);
             // The caller may have been dropped.
@@ -130,16 +131,6 @@ impl HashSlot {
         let thread = thread::Builder::new().name("lkr-auth-hash".to_owned());
         thread.spawn(work).map_err(|error| overloaded(format!("cannot start a thread: {error}")))?;
         receiver.await.map_err(failed)?
-    }
-}
-
-/// Lowers the priority of the calling thread. On Linux, the priority belongs to the thread; elsewhere it belongs to the
-/// process and must not change.
-fn lower_priority() {
-    #[cfg(target_os = "linux")]
-    {
-        // Hashing continues if this is refused.
-        let _ = rustix::process::nice(10);
     }
 }
 

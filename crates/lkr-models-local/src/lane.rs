@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::try_join_all;
+use lkr_background::BackgroundRuntime;
 use lkr_models::Result;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::background::BackgroundThreads;
 use crate::batch::balanced;
 use crate::error;
 use crate::tokens::Sequence;
@@ -38,7 +38,7 @@ pub(crate) struct Lane {
     short_job_permits: Arc<Semaphore>,
     waiting: Arc<Mutex<WaitingTexts>>,
     /// The threads of the batches; those of the caller's runtime if nothing else has precedence over these.
-    background: Option<BackgroundThreads>,
+    background: Option<BackgroundRuntime>,
 }
 
 /// The waiting texts, in the order of start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996) with each call as a
@@ -78,7 +78,8 @@ impl Lane {
     /// A lane whose batches give way to everything else in the process.
     pub(crate) fn in_background(prefix: String, threads: usize) -> Result<Self> {
         let threads = threads.clamp(1, MAX_BACKGROUND_THREADS);
-        let background = BackgroundThreads::new(threads).map_err(error::unavailable)?;
+        let background =
+            BackgroundRuntime::of_blocking_threads("embed-passages", threads).map_err(error::unavailable)?;
         Ok(Self { background: Some(background), ..Self::new(prefix, threads) })
     }
 
@@ -122,8 +123,8 @@ impl Lane {
                 let _permit = permit;
                 encode_next(&*encoder, &waiting);
             };
-            match self.background.as_ref().and_then(BackgroundThreads::handle) {
-                Some(background) => background.spawn_blocking(job),
+            match &self.background {
+                Some(background) => background.handle().spawn_blocking(job),
                 None => Handle::try_current().map_err(error::unavailable)?.spawn_blocking(job),
             };
         }

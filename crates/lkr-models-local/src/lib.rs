@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod attention;
-mod background;
 mod batch;
 mod bf16;
 mod config;

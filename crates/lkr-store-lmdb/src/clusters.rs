@@ -24,6 +24,8 @@ use std::{
     time::Duration,
 };
 
+use lkr_background::give_way;
+
 use self::{build::Builder, search::OpenClusters, table::ClusterEnv};
 use crate::{
     LmdbOptions,
@@ -197,7 +199,10 @@ pub(crate) fn start(
 ) -> std::io::Result<JoinHandle<()>> {
     clusters.update(|signal| signal.opening = true);
     let builder = Builder::new(clusters, kb, writer);
-    thread::Builder::new().name("lkr-clusters".to_owned()).spawn(move || builder.run(&startup))
+    thread::Builder::new().name("lkr-clusters".to_owned()).spawn(move || {
+        give_way();
+        builder.run(&startup);
+    })
 }
 
 /// The key of a collection's row.
