@@ -4,7 +4,7 @@ use lkr_catalog::{Catalog, Deleted, DocumentChange, FIRST_WITH_SPACES, Idempoten
 use lkr_domain::{Clock, Creator, DocId, Document, NewDocument, SpaceName, TaskId};
 use lkr_models::{Embedder, EmbedderProfile};
 use lkr_state::Write;
-use tokio::task::JoinHandle;
+use tokio::{runtime::Handle, task::JoinHandle};
 use tracing::Instrument;
 
 use crate::{
@@ -321,7 +321,15 @@ impl Ingestor {
     /// # Errors
     /// Those of the stores, unless they are merely unavailable.
     pub async fn start(&self) -> Result<Workers> {
-        workers::start(&self.state).await
+        self.start_on(&Handle::current()).await
+    }
+
+    /// [`start`](Self::start) on another runtime. Its threads do all that the workers compute.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
+    pub async fn start_on(&self, runtime: &Handle) -> Result<Workers> {
+        workers::start(&self.state, runtime).await
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use lkr_catalog::{ActiveTask, Stage, Task, TaskKind};
 use lkr_state::Lane;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{runtime::Handle, sync::watch, task::JoinSet};
 
 use crate::{
     ErrorKind, Result, backfill,
@@ -66,14 +66,14 @@ impl Workers {
     }
 }
 
-/// Queues what an earlier process left and starts everything that runs in the background.
-pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
+/// Queues what an earlier process left and starts everything that runs in the background, on `runtime`.
+pub(crate) async fn start(state: &Arc<IngestState>, runtime: &Handle) -> Result<Workers> {
     let (stop, stopped) = watch::channel(false);
     let (mut tasks, busy) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
     let workers = state.options.workers;
     if workers == 0 {
         state.ports.peers.follow_only();
-        tasks.spawn(run_until(stopped, janitor::run(Arc::clone(state))));
+        tasks.spawn_on(run_until(stopped, janitor::run(Arc::clone(state))), runtime);
         return Ok(Workers { stop, tasks, workers, busy });
     }
     if let Err(error) = state.model_change.drop_unused_collections(&state.ports).await {
@@ -101,14 +101,14 @@ pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
     // One worker beside the others, so that an account does not wait until another's burst leaves one free.
     let spare = usize::from(workers > 1);
     for lane in repeat_n(Lane::Short, workers).chain(repeat_n(Lane::Spare, spare)) {
-        tasks.spawn(Arc::clone(&runner).work(lane, stopped.clone()));
+        tasks.spawn_on(Arc::clone(&runner).work(lane, stopped.clone()), runtime);
     }
-    tasks.spawn(Arc::clone(&runner).work_on_long_texts(stopped.clone()));
-    tasks.spawn(run_until(stopped.clone(), janitor::run(Arc::clone(state))));
+    tasks.spawn_on(Arc::clone(&runner).work_on_long_texts(stopped.clone()), runtime);
+    tasks.spawn_on(run_until(stopped.clone(), janitor::run(Arc::clone(state))), runtime);
     if state.ports.peers.is_shared() {
-        tasks.spawn(run_until(stopped.clone(), follow_fingerprints(Arc::clone(state))));
+        tasks.spawn_on(run_until(stopped.clone(), follow_fingerprints(Arc::clone(state))), runtime);
     }
-    tasks.spawn(run_until(stopped, backfill::run(Arc::clone(state))));
+    tasks.spawn_on(run_until(stopped, backfill::run(Arc::clone(state))), runtime);
     Ok(Workers { stop, tasks, workers, busy })
 }
 

@@ -14,7 +14,7 @@ use lkr_catalog::{Catalog, Originals, Texts};
 use lkr_domain::{Creator, Document, MAX_NEW_TEXT_BYTES, NewDocument};
 use lkr_ingest::{DocumentChange, ErrorKind, IngestOptions, Ingestor, Ports, Submission};
 use lkr_models::{Embedder, MemoryEmbedder};
-use lkr_parsers::Markdown;
+use lkr_parsers::{Markdown, Parsed, Parser, Source};
 use lkr_state::{
     ContentionObserver, Expect, FailingState, MAX_ATTEMPTS, MemoryQueue, MemoryState, ObservedState, Peers,
     StateStore, StateStoreExt, Write,
@@ -98,6 +98,45 @@ async fn delete_that_loses_every_compare_and_set_reports_contention_and_ends() {
     loses.store(false, Ordering::SeqCst);
     ingestor.delete(live.doc_id, Vec::new()).await.unwrap();
     assert!(catalog.document(live.doc_id).await.unwrap().is_none());
+}
+
+/// Notes the names of the threads that parse.
+#[derive(Debug, Default)]
+struct NotesThreads(Mutex<Vec<String>>);
+
+impl Parser for NotesThreads {
+    fn name(&self) -> &'static str {
+        Markdown.name()
+    }
+
+    fn parse(&self, source: &Source<'_>) -> lkr_parsers::Result<Parsed> {
+        let thread = std::thread::current();
+        self.0.lock().unwrap().push(thread.name().unwrap_or_default().to_owned());
+        Markdown.parse(source)
+    }
+}
+
+#[tokio::test]
+async fn workers_compute_on_the_threads_of_their_runtime() {
+    let uploads = tempfile::tempdir().unwrap();
+    let parser = Arc::new(NotesThreads::default());
+    let ports = Ports {
+        parser: Arc::clone(&parser) as Arc<dyn Parser>,
+        ..ports(Arc::new(MemoryState::default()), uploads.path())
+    };
+    let catalog = ports.catalog.clone();
+    let ingestor = Ingestor::open(ports, IngestOptions::default()).await.unwrap();
+    let other = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .thread_name("ingestion")
+        .build()
+        .unwrap();
+    let workers = ingestor.start_on(other.handle()).await.unwrap();
+    ingest(&ingestor, &catalog, document("Basalt")).await;
+    workers.shutdown(std::time::Duration::from_secs(10)).await;
+    assert_eq!(*parser.0.lock().unwrap(), ["ingestion"]);
+    other.shutdown_background();
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use lkr_auth::{Auth, AuthOptions};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_settings::Settings;
 use lkr_webhooks::EventOutbox;
+use tokio::runtime::Handle;
 
 use crate::{
     chat_models::ChatModels,
@@ -24,8 +25,8 @@ use crate::{
     webhooks::{address_check, open_webhooks, outbox},
 };
 
-/// Opens the stores, creates the first admin and reads the settings.
-pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Services> {
+/// Opens the stores, creates the first admin and reads the settings. Documents are ingested on `ingestion`.
+pub(crate) async fn open_services(config: &Config, app: &AppState, ingestion: &Handle) -> Result<Services> {
     let (rerankers, chat_models) = (Rerankers::default(), ChatModels::default());
     let outbox = if config.is_shared() { outbox().shared() } else { outbox() };
     let deletions = Deletions::default();
@@ -40,7 +41,7 @@ pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Ser
         .with_context(|| format!("cannot create the data folder {}", config.data_dir.display()))?;
     // Boxed, because the compiler bounds how deep futures are nested.
     let OpenStores { stores, fallback } = open_stores(config).boxed_local().await?;
-    let kb = open_knowledge_base(config, app, stores, late).boxed_local().await?;
+    let kb = open_knowledge_base(config, app, stores, late, ingestion).boxed_local().await?;
     let options = AuthOptions { operator: app.options.operator.clone(), ..AuthOptions::default() };
     let auth = Auth::new(kb.state(), &options)?;
     let spaces = kb.spaces().clone();
@@ -101,6 +102,7 @@ async fn open_knowledge_base(
     app: &AppState,
     stores: OtherStores,
     late: LateBound<'_>,
+    ingestion: &Handle,
 ) -> Result<KnowledgeBase> {
     let LateBound { rerankers, chat_models, outbox, deletions } = late;
     let taxonomy = load_taxonomy(config).await?;
@@ -120,6 +122,7 @@ async fn open_knowledge_base(
     options.deletion = Some(Arc::new(deletions.clone()));
     options.contention = Some(app.contention_observer());
     options.observer = Some(app.task_observer());
+    options.ingest_runtime = Some(ingestion.clone());
     options.stores = stores;
     options.wait_for_stores = true;
     if config.role == ProcessRole::Api {

@@ -4,8 +4,9 @@ use std::{future::Future, net::SocketAddr, time::Duration};
 
 use actix_server::ServerHandle;
 use actix_web::web::Data;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use lkr_auth::OperatorToken;
+use lkr_background::BackgroundRuntime;
 
 use crate::{
     config::{Config, ProcessRole},
@@ -69,10 +70,12 @@ pub(crate) async fn run(config: Config, started: StartOptions, stop: impl Future
         operator,
         is_worker_only: config.role == ProcessRole::Worker,
     }));
+    let ingestion =
+        BackgroundRuntime::start("lkr-ingest").context("cannot start the threads of ingestion")?;
     let (handle, addresses) = serve(&config.listen, &state, REQUEST_GRACE_PERIOD)?;
     tokio::pin!(stop);
     let services = tokio::select! {
-        services = open_services(&config, &state) => services,
+        services = open_services(&config, &state, ingestion.handle()) => services,
         () = &mut stop => {
             handle.stop(false).await;
             return Ok(());

@@ -14,6 +14,7 @@ use lkr_state::{MemoryQueue, MemoryState, Peers, StateStore, StoreClock, TaskQue
 use lkr_taxonomy::{ChatClassifier, Classifier, Taxonomy};
 use lkr_vectors::{MemoryVectors, TracedVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
+use tokio::runtime::Handle;
 
 use crate::{
     KnowledgeBase, Result, embedders::Embedders, error::During, evaluate::SearchEvaluator,
@@ -42,6 +43,7 @@ pub struct Builder {
     peers: Peers,
     clock: Option<Arc<dyn Clock>>,
     ingest: IngestOptions,
+    ingest_runtime: Option<Handle>,
     search: SearchOptions,
     #[cfg(feature = "lmdb")]
     backup_source: Option<crate::backup::BackupSource>,
@@ -194,6 +196,14 @@ impl Builder {
         self
     }
 
+    /// The runtime whose threads ingest, so that they can have a lower priority than those that search; by default the
+    /// current one. It must live until the knowledge base is closed.
+    #[must_use]
+    pub fn ingest_runtime(mut self, runtime: Handle) -> Self {
+        self.ingest_runtime = Some(runtime);
+        self
+    }
+
     /// The options of searches.
     #[must_use]
     pub fn search_options(mut self, options: SearchOptions) -> Self {
@@ -217,7 +227,8 @@ impl Builder {
         let taxonomy = self.taxonomy.clone().unwrap_or_else(Taxonomy::built_in);
         let embedders = self.embedders();
         let ingestor = self.open_ingestor(&stores, &taxonomy, &embedders).await?;
-        let workers = ingestor.start().await.during("start workers")?;
+        let runtime = self.ingest_runtime.clone().unwrap_or_else(Handle::current);
+        let workers = ingestor.start_on(&runtime).await.during("start workers")?;
         let cache = self.cache.clone().unwrap_or_else(|| Arc::new(MemoryCache::default()));
         let searcher = self.searcher(&stores, &embedders, cache);
         let Stores { vectors, state, queue, catalog, texts, originals, spaces } = stores;

@@ -13,6 +13,7 @@ use lkr_state::{
 };
 use lkr_store_lmdb::LmdbOptions;
 use lkr_taxonomy::Taxonomy;
+use tokio::runtime::Handle;
 
 use crate::{
     AllStores, Builder, Error, ErrorKind, Folders, IngestOptions, KnowledgeBase, OpenFolder, OtherStores,
@@ -67,6 +68,8 @@ pub struct OpenOptions {
     pub contention: Option<ContentionObserver>,
     /// The options of ingestion.
     pub ingest: IngestOptions,
+    /// The runtime whose threads ingest; by default the current one.
+    pub ingest_runtime: Option<Handle>,
     /// The options of searches.
     pub search: SearchOptions,
     /// The stores that are not in the folder.
@@ -96,6 +99,7 @@ impl OpenOptions {
             observer: None,
             contention: None,
             ingest: IngestOptions::default(),
+            ingest_runtime: None,
             search: SearchOptions::default(),
             stores: OtherStores::default(),
             wait_for_stores: false,
@@ -146,6 +150,7 @@ impl KnowledgeBase {
         let builder = set_if_some(builder, options.deletion, Builder::deletion_policy);
         let builder = set_if_some(builder, options.observer, Builder::task_observer);
         let builder = set_if_some(builder, options.outbox, Builder::outbox);
+        let builder = set_if_some(builder, options.ingest_runtime, Builder::ingest_runtime);
         until_available(A_STORE, || builder.clone().build(), is_away).await
     }
 }

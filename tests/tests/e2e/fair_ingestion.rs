@@ -1,11 +1,12 @@
 //! Documents, uploads and searches of one account beside a burst of another.
 
 use std::{
-    thread,
+    fs, thread,
     time::{Duration, Instant},
 };
 
 use lkr_tests::{ADMIN_PASSWORD, Server, model_dir};
+use rustix::process::{Pid, getpriority_process};
 use serde_json::json;
 
 const PASSWORD: &str = "a long word for tests";
@@ -86,6 +87,35 @@ fn document_of_an_account_is_done_while_a_burst_of_another_waits() {
     let burst = flood(&server, &[[1_000_000; 10], [3_000_000; 10]].concat());
     time_of_a_document(&server, &token, 0);
     assert!(unfinished(&server, &burst) >= 12, "the document waited for the burst");
+}
+
+/// The names of the threads of a process, and how much nicer each is than the process; `None` without /proc.
+fn niceness_of_threads(pid: u32) -> Option<Vec<(String, i32)>> {
+    let of = |id: &str| getpriority_process(Pid::from_raw(id.parse().ok()?)).ok();
+    let of_process = of(&pid.to_string())?;
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let thread = |entry: fs::DirEntry| {
+        // It may have ended.
+        let name = fs::read_to_string(entry.path().join("comm")).ok()?;
+        Some((name.trim().to_owned(), of(entry.file_name().to_str()?)? - of_process))
+    };
+    Some(threads.flatten().filter_map(thread).collect())
+}
+
+#[test]
+fn threads_of_ingestion_give_way_and_those_of_requests_do_not() {
+    let server = Server::start();
+    let _ = server.add(&json!({"text": text(0, 10_000)}));
+    let Some(threads) = niceness_of_threads(server.pid()) else {
+        return lkr_test_support::skip("no /proc to list threads");
+    };
+    let named = |start: &str| -> Vec<i32> {
+        let named = threads.iter().filter(|(name, _)| name.starts_with(start));
+        named.map(|(_, niceness)| *niceness).collect()
+    };
+    let (ingestion, requests) = (named("lkr-ingest"), named("actix"));
+    assert!(!ingestion.is_empty() && ingestion.iter().all(|niceness| *niceness > 0), "{threads:?}");
+    assert!(!requests.is_empty() && requests.iter().all(|niceness| *niceness == 0), "{threads:?}");
 }
 
 /// A PDF file of pages with sixty lines each. 6,000 pages take a processor about ten seconds.
