@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-use std::io;
+use std::{io, time::Duration};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -42,6 +42,16 @@ impl BackgroundRuntime {
     fn build(builder: &mut Builder) -> io::Result<Self> {
         let runtime = builder.on_thread_start(give_way).build()?;
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
+    }
+
+    /// Ends all tasks, and waits for blocking threads for at most `timeout`.
+    ///
+    /// # Panics
+    /// In a task of a runtime, which must not block.
+    pub fn shutdown_timeout(mut self, timeout: Duration) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(timeout);
+        }
     }
 
     /// Where tasks and jobs are spawned.

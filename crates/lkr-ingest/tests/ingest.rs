@@ -11,10 +11,10 @@ use std::{
 };
 
 use lkr_catalog::{Catalog, Originals, Texts};
-use lkr_domain::{Creator, Document, MAX_NEW_TEXT_BYTES, NewDocument};
+use lkr_domain::{Creator, Document, MAX_NEW_TEXT_BYTES, NewDocument, Parsed};
 use lkr_ingest::{DocumentChange, ErrorKind, IngestOptions, Ingestor, Ports, Submission};
 use lkr_models::{Embedder, MemoryEmbedder};
-use lkr_parsers::{Markdown, Parsed, Parser, Source};
+use lkr_parsers::{Markdown, Parser, Source};
 use lkr_state::{
     ContentionObserver, Expect, FailingState, MAX_ATTEMPTS, MemoryQueue, MemoryState, ObservedState, Peers,
     StateStore, StateStoreExt, Write,

@@ -28,6 +28,7 @@ mod remote_models;
 mod rerankers;
 mod routes;
 mod run;
+mod runtimes;
 mod scored_search;
 mod search_records;
 mod secret_key;

@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 
 use crate::{
     config::{ConfigSources, LoadedConfig, load},
-    program::BLOCKING_GRACE_PERIOD,
     run::{StartOptions, run},
+    runtimes::Runtimes,
 };
 
 /// A server that listens on a free port of this machine and admits the program that started it alone.
@@ -51,12 +51,12 @@ impl LocalServer {
             ..StartOptions::default()
         };
         let thread = thread::Builder::new().name("lkr-local-server".to_owned()).spawn(move || {
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-            let served = runtime.block_on(run(config, started, async move {
+            let runtimes = Runtimes::start()?;
+            let served = runtimes.block_on(run(config, started, &runtimes.ingestion(), async move {
                 // A dropped sender stops the server too.
                 let _ = stopped.await;
             }));
-            runtime.shutdown_timeout(BLOCKING_GRACE_PERIOD);
+            runtimes.shutdown();
             served
         })?;
         match is_ready.recv() {

@@ -1,6 +1,6 @@
 //! The program `lkr-server`: parses arguments, starts logging and runs the server until a signal.
 
-use std::{ffi::OsString, io::Write as _, process::ExitCode, time::Duration};
+use std::{ffi::OsString, io::Write as _, process::ExitCode};
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,10 +12,8 @@ use crate::{
     logging::{StartedLogging, start_logging},
     memory,
     run::{StartOptions, run},
+    runtimes::Runtimes,
 };
-
-/// How long the program waits at its end for work on blocking threads.
-pub(crate) const BLOCKING_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// Runs the program `lkr-server` with `arguments`, the program's name first.
 #[must_use]
@@ -50,17 +48,17 @@ fn start(arguments: Vec<OsString>) -> Result<()> {
     if let Some(text) = print.or_else(|| check_only.then(|| show(&config))) {
         return std::io::stdout().write_all(text.as_bytes()).context("cannot print");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtimes = Runtimes::start()?;
     if reset_admin {
-        let file = runtime.block_on(first_admin::reset(&config))?;
+        let file = runtimes.block_on(first_admin::reset(&config))?;
         let text = format!("the account admin has a new password, in {}\n", file.display());
         return std::io::stdout().write_all(text.as_bytes()).context("cannot print");
     }
-    let served = runtime.block_on(async {
+    let served = runtimes.block_on(async {
         tokio::spawn(limiter.report());
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        run(config, StartOptions { spans, ..StartOptions::default() }, async move {
+        run(config, StartOptions { spans, ..StartOptions::default() }, &runtimes.ingestion(), async move {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
@@ -68,8 +66,7 @@ fn start(arguments: Vec<OsString>) -> Result<()> {
         })
         .await
     });
-    // Blocking work may still run; nothing waits for its result.
-    runtime.shutdown_timeout(BLOCKING_GRACE_PERIOD);
+    runtimes.shutdown();
     served
 }
 

@@ -4,9 +4,9 @@ use std::{future::Future, net::SocketAddr, time::Duration};
 
 use actix_server::ServerHandle;
 use actix_web::web::Data;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use lkr_auth::OperatorToken;
-use lkr_background::BackgroundRuntime;
+use tokio::runtime::Handle;
 
 use crate::{
     config::{Config, ProcessRole},
@@ -49,14 +49,19 @@ pub(crate) struct StartOptions {
 /// Receives the addresses that the server listens on.
 pub(crate) type OnReady = Box<dyn FnOnce(&[SocketAddr]) + Send>;
 
-/// Runs the server until `stop` completes.
+/// Runs the server until `stop` completes, and ingests on the runtime `ingestion`.
 ///
 /// It listens at once and refuses requests until the stores are open.
 ///
 /// # Errors
 /// What prevents a start: an address or a data folder in use, or a store or model that cannot be opened. After a stop in order,
 /// that a process of a later version upgrades the stores.
-pub(crate) async fn run(config: Config, started: StartOptions, stop: impl Future<Output = ()>) -> Result<()> {
+pub(crate) async fn run(
+    config: Config,
+    started: StartOptions,
+    ingestion: &Handle,
+    stop: impl Future<Output = ()>,
+) -> Result<()> {
     let StartOptions { spans, operator, on_ready } = started;
     let state = Data::new(AppState::new(AppOptions {
         require_login_for_reads: config.require_login_for_reads,
@@ -70,12 +75,10 @@ pub(crate) async fn run(config: Config, started: StartOptions, stop: impl Future
         operator,
         is_worker_only: config.role == ProcessRole::Worker,
     }));
-    let ingestion =
-        BackgroundRuntime::start("lkr-ingest").context("cannot start the threads of ingestion")?;
     let (handle, addresses) = serve(&config.listen, &state, REQUEST_GRACE_PERIOD)?;
     tokio::pin!(stop);
     let services = tokio::select! {
-        services = open_services(&config, &state, ingestion.handle()) => services,
+        services = open_services(&config, &state, ingestion) => services,
         () = &mut stop => {
             handle.stop(false).await;
             return Ok(());

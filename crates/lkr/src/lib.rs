@@ -44,6 +44,7 @@ pub use evaluate::MAX_GOLD_BYTES;
 pub use folders::Folders;
 pub use health::{Health, PartHealth, QueueStatus};
 pub use kb::KnowledgeBase;
+pub use lkr_background::BackgroundRuntime;
 pub use lkr_catalog::{
     CHANGE_KEPT, Catalog, DeleteResult, DocumentResult, Duplicate, EvaluateResult, ExtractedText,
     FailureReason, Idempotency, LimitExceeded, ListFilter, ListOrder, ModelName, ModelUsage, NodeRecord,
