@@ -9,7 +9,6 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    clippy::print_stderr,
     reason = "a test fails by a panic and shows its seed"
 )]
 
@@ -27,7 +26,7 @@ mod visible;
 
 use std::{collections::VecDeque, env};
 
-use futures_util::future::join;
+use futures_util::{StreamExt, future::join, stream};
 use serde_json::Value;
 
 use crate::{
@@ -43,6 +42,9 @@ const OPERATIONS: usize = 250;
 /// The sequences of each test.
 const SEQUENCES: u64 = 10;
 
+/// How many of them run at a time. Those of embedded stores wait for the disk most of their time.
+const SEQUENCES_AT_A_TIME: usize = 4;
+
 /// The seed of the first sequence, unless `LKR_TEST_SEED` gives another one.
 const SEED: u64 = 37;
 
@@ -52,8 +54,9 @@ const SHOWN: usize = 12;
 /// How many bytes of answers that differ are printed, on each side of the first difference.
 const SHOWN_BYTES: usize = 300;
 
-/// The two services, and the last operations.
+/// The two services of a sequence, and the last operations.
 struct Pair<S, T> {
+    seed: u64,
     quiet: Service<S>,
     busy: Service<T>,
     generator: Generator,
@@ -82,7 +85,8 @@ impl<S: App, T: App> Pair<S, T> {
         self.show("both", number, &operation, &quiet);
         if Caller::OBSERVERS.contains(&operation.caller) && quiet != busy {
             let shown: Vec<_> = self.shown.iter().map(String::as_str).collect();
-            panic!("the answers differ: {}\n{}", difference(&quiet, &busy), shown.join("\n"));
+            let (seed, shown) = (self.seed, shown.join("\n"));
+            panic!("LKR_TEST_SEED={seed}: the answers differ: {}\n{shown}", difference(&quiet, &busy));
         }
         self.generator.learn(&operation, &quiet);
     }
@@ -111,15 +115,17 @@ fn difference(quiet: &Answer, busy: &Answer) -> String {
 
 async fn check(setup: Setup) {
     let first = env::var("LKR_TEST_SEED").map_or(SEED, |seed| seed.parse().expect("a seed"));
-    for seed in first..first + SEQUENCES {
-        eprintln!("LKR_TEST_SEED={seed}");
-        let (quiet, busy) = (start(setup).await, start(setup).await);
-        let mut pair = Pair { quiet, busy, generator: Generator::new(seed), shown: VecDeque::new() };
-        for number in 1..=OPERATIONS {
-            pair.visible(number).await;
-            for nth in 0..pair.generator.below(3) as u64 {
-                pair.hidden(number, nth).await;
-            }
+    let check = |seed| check_sequence(setup, seed);
+    stream::iter(first..first + SEQUENCES).for_each_concurrent(SEQUENCES_AT_A_TIME, check).await;
+}
+
+async fn check_sequence(setup: Setup, seed: u64) {
+    let (quiet, busy) = (start(setup).await, start(setup).await);
+    let mut pair = Pair { seed, quiet, busy, generator: Generator::new(seed), shown: VecDeque::new() };
+    for number in 1..=OPERATIONS {
+        pair.visible(number).await;
+        for nth in 0..pair.generator.below(3) as u64 {
+            pair.hidden(number, nth).await;
         }
     }
 }
