@@ -49,6 +49,11 @@ pub(super) fn copies(inputs: &[Input], n: usize) -> Vec<Input> {
     inputs.iter().map(|input| copy_of(input, n)).collect()
 }
 
+/// The number of chunks.
+pub(super) async fn chunks_of(local_kb: &LocalKnowledgeBase) -> Result<u64> {
+    Ok(local_kb.kb.stats(&Scope::All).await?.counts.chunks)
+}
+
 /// Ingests copies whose sources are not `stored` yet until there are `size` chunks, and returns their number.
 pub(super) async fn grow(
     local_kb: &LocalKnowledgeBase,
@@ -58,7 +63,7 @@ pub(super) async fn grow(
 ) -> Result<u64> {
     let mut copy = 0;
     loop {
-        let chunks = local_kb.kb.stats(&Scope::All).await?.counts.chunks;
+        let chunks = chunks_of(local_kb).await?;
         if chunks >= size {
             return Ok(chunks);
         }

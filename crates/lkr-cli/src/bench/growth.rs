@@ -9,14 +9,14 @@ use std::{
 };
 
 use anyhow::Result;
-use lkr::{Mode, PointId, Scope, SearchOptions, SearchRequest, ports::Embedder};
+use lkr::{Mode, PointId, SearchOptions, SearchRequest, ports::Embedder};
 use lkr_store_lmdb::LmdbOptions;
 
 use crate::{
     bench::{
         copies::CopyEmbedder,
         disk,
-        growing_base::{GrowingBase, WARM_UP_QUERIES, copies, grow},
+        growing_base::{GrowingBase, WARM_UP_QUERIES, chunks_of, copies, grow},
         idle::{cpu_time, wait_until_background_work_is_done},
     },
     collection::{Input, Query},
@@ -77,10 +77,6 @@ impl Ingestion {
     fn rates(&self) -> [f64; 2] {
         [self.wall, self.cpu].map(|time| self.chunks as f64 / time.as_secs_f64().max(1e-9))
     }
-}
-
-async fn chunks_of(local_kb: &LocalKnowledgeBase) -> Result<u64> {
-    Ok(local_kb.kb.stats(&Scope::All).await?.counts.chunks)
 }
 
 /// The chunks of an answer.

@@ -9,6 +9,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stderr,
     reason = "a test fails by a panic and shows its seed"
 )]
 
@@ -120,6 +121,7 @@ async fn check(setup: Setup) {
 }
 
 async fn check_sequence(setup: Setup, seed: u64) {
+    eprintln!("LKR_TEST_SEED={seed}");
     let (quiet, busy) = (start(setup).await, start(setup).await);
     let mut pair = Pair { seed, quiet, busy, generator: Generator::new(seed), shown: VecDeque::new() };
     for number in 1..=OPERATIONS {
