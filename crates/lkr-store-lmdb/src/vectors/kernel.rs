@@ -27,6 +27,12 @@ pub(crate) fn max_query_code(dims: usize) -> i16 {
 /// `Σ query · codes`, where `codes` are numbers with a sign, and those of the query at most [`max_query_code`].
 pub(crate) fn dot_codes(query: &[i16], codes: &[u8]) -> i32 {
     #[cfg(target_arch = "x86_64")]
+    if has_vnni() {
+        // SAFETY: the check above found the instructions that the function was compiled for.
+        #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
+        return unsafe { dot_codes_vnni(query, codes) };
+    }
+    #[cfg(target_arch = "x86_64")]
     if has_extensions() {
         // SAFETY: the check above found the instructions that the function was compiled for.
         #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
@@ -58,6 +64,34 @@ fn dot_codes_avx2(query: &[i16], codes: &[u8]) -> i32 {
     // SAFETY: the array has as many bytes as are written, at any alignment.
     unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), sums) };
     lanes.iter().fold(sum_of_products(query_rest, row_rest), |sum, lane| sum.wrapping_add(*lane))
+}
+
+/// Multiplies and adds 32 pairs at a time, into two sums, so that none waits for the one before it.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+#[expect(unsafe_code, reason = "values are moved between memory and registers")]
+fn dot_codes_vnni(query: &[i16], codes: &[u8]) -> i32 {
+    use std::arch::x86_64::{
+        _mm256_loadu_si256, _mm512_add_epi32, _mm512_cvtepi8_epi16, _mm512_dpwssd_epi32, _mm512_loadu_si512,
+        _mm512_reduce_add_epi32, _mm512_setzero_si512,
+    };
+
+    let (queries, query_rest) = query.as_chunks::<64>();
+    let (rows, row_rest) = codes.as_chunks::<64>();
+    let mut sums = [_mm512_setzero_si512(); 2];
+    for (query, row) in queries.iter().zip(rows) {
+        let halves = query.as_chunks::<32>().0.iter().zip(row.as_chunks::<32>().0);
+        for (sum, (query, row)) in sums.iter_mut().zip(halves) {
+            // SAFETY: both arrays have as many bytes as are read, at any alignment.
+            let (query, row) = unsafe {
+                (_mm512_loadu_si512(query.as_ptr().cast()), _mm256_loadu_si256(row.as_ptr().cast()))
+            };
+            *sum = _mm512_dpwssd_epi32(*sum, query, _mm512_cvtepi8_epi16(row));
+        }
+    }
+    let [even, odd] = sums;
+    let sum = _mm512_reduce_add_epi32(_mm512_add_epi32(even, odd));
+    sum.wrapping_add(sum_of_products(query_rest, row_rest))
 }
 
 #[inline(always)]
@@ -116,6 +150,14 @@ fn has_extensions() -> bool {
     std::arch::is_x86_feature_detected!("avx2")
         && std::arch::is_x86_feature_detected!("fma")
         && std::arch::is_x86_feature_detected!("f16c")
+}
+
+/// Whether the processor has what [`dot_codes_vnni`] uses.
+#[cfg(target_arch = "x86_64")]
+fn has_vnni() -> bool {
+    std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512vnni")
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -277,6 +319,13 @@ mod tests {
             let exact: i64 = a.iter().zip(&b).map(|(a, b)| i64::from(*a) * i64::from(*b as i8)).sum();
             prop_assert_eq!(i64::from(dot_codes(&a, &b)), exact);
             prop_assert_eq!(i64::from(sum_of_products(&a, &b)), exact);
+            #[cfg(target_arch = "x86_64")]
+            if has_extensions() {
+                // SAFETY: the check above found the instructions that the function was compiled for.
+                #[expect(unsafe_code, reason = "the function that processors without VNNI use")]
+                let avx2 = unsafe { dot_codes_avx2(&a, &b) };
+                prop_assert_eq!(i64::from(avx2), exact);
+            }
         }
     }
 
