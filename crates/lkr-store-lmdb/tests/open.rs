@@ -92,8 +92,8 @@ async fn store_with_another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()));
     for (format, said) in [
-        (1_u32, "has format 1, which an earlier version wrote; this version reads format 4"),
-        (5, "has format 5, which a newer version wrote; this version reads format 4"),
+        (1_u32, "has format 1, which an earlier version wrote; this version reads format 5"),
+        (6, "has format 6, which a newer version wrote; this version reads format 5"),
     ] {
         set_format(folder.path(), format);
         let (kind, line) = refusal(folder.path());
@@ -169,7 +169,7 @@ async fn store_of_format_3_is_opened_as_it_is() {
     assert_eq!(stored_format(folder.path()), 3, "the check changed nothing");
 
     drop(LmdbStore::open(folder.path(), common::exact()).unwrap());
-    assert_eq!(stored_format(folder.path()), 4);
+    assert_eq!(stored_format(folder.path()), 5);
     let lengths = vector_lengths(folder.path());
     assert_eq!(lengths, [8 + 4 * DIMS; 50], "no row was written");
     let store = LmdbStore::open(folder.path(), common::exact()).unwrap();

@@ -12,9 +12,10 @@ use crate::{
     verify::Finding,
 };
 
-pub(super) const FORMAT: u32 = 4;
-/// The formats whose rows are read as they are. Rows of dense vectors had four bytes a value in format 3.
-const READ: [u32; 2] = [3, FORMAT];
+pub(super) const FORMAT: u32 = 5;
+/// The formats whose rows are read as they are. Rows of dense vectors had four bytes a value in format 3, and weights in posting
+/// lists in format 4.
+const READ: [u32; 3] = [3, 4, FORMAT];
 /// The earlier format that [`migrate`] changes.
 const MIGRATED: u32 = 2;
 
@@ -38,8 +39,7 @@ pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Inter
 
 /// Refuses a store in a format that [`migrate`] does not read, before anything is written to it.
 pub(super) fn refuse_other_formats(env: &Environment) -> Result<()> {
-    let [earlier, current] = READ;
-    refuse_formats(env, &[MIGRATED, earlier, current])
+    refuse_formats(env, &[&[MIGRATED][..], &READ].concat())
 }
 
 /// Brings a store of an earlier format to the current one, in one transaction. A new store gets the current format. From then

@@ -14,8 +14,10 @@ use std::{collections::BTreeMap, ops::Bound};
 use heed::{RoTxn, RwTxn};
 use lkr_domain::SparseVector;
 
-pub(super) use self::block::encode;
-pub(crate) use self::block::{Block, Entry};
+use self::block::BlockBuilder;
+#[cfg(test)]
+pub(super) use self::block::tests::{encode, encode_as_format_4};
+pub(crate) use self::block::{Block, Entry, NearEntries};
 use super::{
     describe_point_part,
     keys::{self, SpaceKey},
@@ -61,9 +63,8 @@ impl PendingBounds {
 /// ordinary passages have fewer.
 pub(super) const MAX_SLICE_ENTRIES: usize = 1 << 18;
 
-/// The maximum number of entries of a block, and the number up to which a block is merged with the next one.
-const MAX_BLOCK_ENTRIES: usize = 128;
-const MERGE_BELOW: usize = 32;
+/// The size up to which a block is merged with the next one, if it fits: a quarter of the largest.
+const MERGE_BYTES: usize = 1 << 10;
 
 /// The blocks of a term in a space, in the order of their ids.
 pub(crate) fn blocks<'t>(
@@ -246,84 +247,92 @@ impl PostingList<'_> {
         keys::block(self.collection, self.term, self.space, base)
     }
 
-    fn write(&self, txn: &mut RwTxn, base: u32, entries: &[Entry]) -> InternalResult<()> {
-        let table = self.kb.tables.postings;
-        if entries.is_empty() {
-            table.delete(txn, &self.key(base))?;
+    /// Writes a block in the place of the one with its base, or removes that one if it is empty.
+    fn write(&self, txn: &mut RwTxn, block: &BlockBuilder) -> InternalResult<()> {
+        let (table, key) = (self.kb.tables.postings, self.key(block.base()));
+        if block.is_empty() {
+            table.delete(txn, &key)?;
         } else {
-            table.put(txn, &self.key(base), &encode(base, entries))?;
+            table.put(txn, &key, &block.row())?;
         }
         Ok(())
     }
 
     /// The last block whose base is at most `id`.
-    fn block_containing(&self, txn: &RoTxn, id: u32) -> InternalResult<Option<(u32, Vec<Entry>)>> {
+    fn block_containing<'t>(&self, txn: &'t RoTxn, id: u32) -> InternalResult<Option<Block<'t>>> {
         let row = self.kb.tables.postings.get_lower_than_or_equal_to(txn, &self.key(id))?;
-        self.decoded(row)
+        self.parsed(row)
     }
 
     /// The first block whose base is above `base`.
-    fn block_after(&self, txn: &RoTxn, base: u32) -> InternalResult<Option<(u32, Vec<Entry>)>> {
+    fn block_after<'t>(&self, txn: &'t RoTxn, base: u32) -> InternalResult<Option<Block<'t>>> {
         let row = self.kb.tables.postings.get_greater_than(txn, &self.key(base))?;
-        self.decoded(row)
+        self.parsed(row)
     }
 
     /// The block of a row, if the row belongs to this list.
-    fn decoded(&self, row: Option<(&[u8], &[u8])>) -> InternalResult<Option<(u32, Vec<Entry>)>> {
+    fn parsed<'t>(&self, row: Option<(&'t [u8], &'t [u8])>) -> InternalResult<Option<Block<'t>>> {
         let row_of_list =
             row.filter(|(key, _)| key.starts_with(&keys::term_in(self.collection, self.term, self.space)));
-        let Some((key, checksummed)) = row_of_list else { return Ok(None) };
-        let block = Block::parse(key, checksummed)?;
-        let mut entries = Vec::with_capacity(MAX_BLOCK_ENTRIES);
-        block.entries()?.read_into(&mut entries)?;
-        Ok(Some((block.base(), entries)))
+        row_of_list.map(|(key, checksummed)| Block::parse(key, checksummed)).transpose()
     }
 
     /// Removes sorted ids, block by block.
     fn remove(&self, txn: &mut RwTxn, mut ids: &[u32]) -> InternalResult<()> {
+        let mut entries = Vec::new();
         while let Some(id) = ids.first() {
-            let Some((base, mut entries)) = self.block_containing(txn, *id)? else {
+            let Some(block) = self.block_containing(txn, *id)? else {
                 return Err(damaged(|| format!("the posting list of term {}", self.term)));
             };
-            let last = entries.last().map_or(base, |(id, _)| *id);
+            block.entries()?.read_into(&mut entries)?;
+            let last = entries.last().map_or(block.base(), |(id, _)| *id);
             let (in_block, rest) = ids.split_at(ids.partition_point(|id| *id <= last).max(1));
-            let before = entries.len();
-            entries.retain(|(id, _)| in_block.binary_search(id).is_err());
-            if before - entries.len() != in_block.len() {
+            let mut kept = BlockBuilder::new(block.base());
+            let is_kept = |(id, _): &&Entry| in_block.binary_search(id).is_err();
+            entries.iter().filter(is_kept).for_each(|entry| kept.push(*entry));
+            if entries.len() - kept.len() != in_block.len() {
                 return Err(damaged(|| format!("the posting list of term {}", self.term)));
             }
-            self.write_merged(txn, base, entries)?;
+            self.write_merged(txn, kept, &mut entries)?;
             ids = rest;
         }
         Ok(())
     }
 
-    /// Writes a block after a removal, merged with the next one if both are small.
-    fn write_merged(&self, txn: &mut RwTxn, base: u32, mut entries: Vec<Entry>) -> InternalResult<()> {
-        if !entries.is_empty()
-            && entries.len() <= MERGE_BELOW
-            && let Some((next, block_after)) = self.block_after(txn, base)?
-            && entries.len() + block_after.len() <= MAX_BLOCK_ENTRIES
+    /// Writes a block after a removal, merged with the next one if it is small and both are not too large together.
+    /// Overwrites `entries`.
+    fn write_merged(
+        &self,
+        txn: &mut RwTxn,
+        mut block: BlockBuilder,
+        entries: &mut Vec<Entry>,
+    ) -> InternalResult<()> {
+        if !block.is_empty()
+            && block.bytes() <= MERGE_BYTES
+            && let Some(next) = self.block_after(txn, block.base())?
+            && block.fits_all_of(&next)
         {
-            entries.extend(block_after);
-            self.write(txn, next, &[])?;
+            next.entries()?.read_into(entries)?;
+            entries.iter().for_each(|entry| block.push(*entry));
+            let base = next.base();
+            self.kb.tables.postings.delete(txn, &self.key(base))?;
         }
-        self.write(txn, base, &entries)
+        self.write(txn, &block)
     }
 
     /// Appends sorted entries, whose ids are above all existing ids.
     fn append(&self, txn: &mut RwTxn, added: &[Entry]) -> InternalResult<()> {
-        let Some((first, _)) = added.first() else { return Ok(()) };
-        let last_block =
-            self.block_containing(txn, u32::MAX)?.filter(|(_, entries)| entries.len() < MAX_BLOCK_ENTRIES);
-        let (base, mut entries) = last_block.unwrap_or_else(|| (*first, Vec::new()));
-        let (in_block, rest) = added.split_at(added.len().min(MAX_BLOCK_ENTRIES - entries.len()));
-        entries.extend_from_slice(in_block);
-        self.write(txn, base, &entries)?;
-        rest.chunks(MAX_BLOCK_ENTRIES).try_for_each(|entries| {
-            let base = entries.first().map_or(base, |(id, _)| *id);
-            self.write(txn, base, entries)
-        })
+        let Some(first) = added.first() else { return Ok(()) };
+        let last = self.block_containing(txn, u32::MAX)?.map(|block| BlockBuilder::of(&block)).transpose()?;
+        let mut block = last.filter(|last| last.fits(*first)).unwrap_or_else(|| BlockBuilder::new(first.0));
+        for entry in added {
+            if !block.fits(*entry) {
+                self.write(txn, &block)?;
+                block = BlockBuilder::new(entry.0);
+            }
+            block.push(*entry);
+        }
+        self.write(txn, &block)
     }
 }
 

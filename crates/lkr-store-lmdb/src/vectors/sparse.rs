@@ -6,7 +6,7 @@ use roaring::RoaringBitmap;
 
 use super::{
     cache::{PendingTable, PointCache},
-    postings::{self, Block, Entry},
+    postings::{self, Block, Entry, NearEntries},
     registry::IdCounters,
     scope::PointScope,
     top_k::TopK,
@@ -41,12 +41,7 @@ fn best(
     while let Some(next) = lists.iter().filter_map(PostingCursor::next_id).min() {
         window.start = next - next % WINDOW_IDS as u32;
         lists.iter_mut().try_for_each(|list| list.add_to(&mut window))?;
-        window.drain(top.lower_bound(), |score, id| {
-            if top.admits(score) && selected.is_none_or(|selected| selected.contains(id)) {
-                top.push(score, id);
-            }
-        });
-        top.raise_threshold();
+        window.drain(&mut top, |id| selected.is_none_or(|selected| selected.contains(id)));
     }
     Ok(top.into_top())
 }
@@ -105,7 +100,9 @@ fn idf(points: f64, holders: f64) -> f64 {
 /// A cursor of a posting list.
 struct PostingCursor<'t> {
     blocks: std::vec::IntoIter<Block<'t>>,
-    /// The entries in front of the blocks, and the number of those that were added to a window.
+    /// The entries in front of the blocks that were not added to a window.
+    near: Option<NearEntries<'t>>,
+    /// The entries in front of these, and the number of those that were added to a window.
     entries: Vec<Entry>,
     added: usize,
     weight: f64,
@@ -113,17 +110,18 @@ struct PostingCursor<'t> {
 
 impl<'t> PostingCursor<'t> {
     fn of_blocks(blocks: Vec<Block<'t>>, weight: f64) -> Self {
-        Self { blocks: blocks.into_iter(), entries: Vec::new(), added: 0, weight }
+        Self { blocks: blocks.into_iter(), near: None, entries: Vec::new(), added: 0, weight }
     }
 
     fn of_entries(entries: Vec<Entry>, weight: f64) -> Self {
-        Self { blocks: Vec::new().into_iter(), entries, added: 0, weight }
+        Self { blocks: Vec::new().into_iter(), near: None, entries, added: 0, weight }
     }
 
     /// A lower bound of the ids that were not added; `None` at the end of the list.
     fn next_id(&self) -> Option<u32> {
         let entry = self.entries.get(self.added).map(|(id, _)| *id);
-        entry.or_else(|| self.blocks.as_slice().first().map(Block::base))
+        let near = || self.near.as_ref().and_then(NearEntries::first);
+        entry.or_else(near).or_else(|| self.blocks.as_slice().first().map(Block::base))
     }
 
     /// Adds the entries below the end of the window, which begins at or before the next id.
@@ -133,17 +131,17 @@ impl<'t> PostingCursor<'t> {
                 let in_window = rest.partition_point(|(id, _)| window.contains(*id));
                 let rest = rest.get(..in_window).unwrap_or_default();
                 let last = rest.last().map_or(window.start, |(id, _)| *id);
-                window.add(rest.iter().copied(), last, self.weight);
+                rest.iter().copied().for_each(window.adder(last, self.weight));
                 self.added += in_window;
+            } else if let Some(near) = self.near.as_mut().filter(|near| near.first().is_some()) {
+                let in_window = near.take_while(|id| window.contains(id));
+                in_window.for_each(window.adder(in_window.last(), self.weight));
             } else if let Some(block) = self.blocks.next() {
                 let block = block.entries()?;
-                // Most blocks of frequent terms end in the window.
-                match block.last_near_id().filter(|last| window.contains(*last)) {
-                    Some(last) => window.add(block.near(), last, self.weight),
-                    None => {
-                        block.read_into(&mut self.entries)?;
-                        self.added = 0;
-                    }
+                self.near = block.near();
+                if self.near.is_none() {
+                    block.read_into(&mut self.entries)?;
+                    self.added = 0;
                 }
             }
         }
@@ -151,8 +149,9 @@ impl<'t> PostingCursor<'t> {
     }
 }
 
-/// How many sums are compared with the lowest of the best at a time.
+/// How many sums are compared with the lowest of the best at a time, and how many until that is determined again.
 const SUMS_AT_A_TIME: usize = 8;
+const SUMS_OF_A_THRESHOLD: usize = 512;
 /// The sum of an id without entries. No sum of entries is −0.
 const NO_SUM: f64 = -0.0;
 
@@ -172,14 +171,14 @@ impl ScoreWindow {
         id.wrapping_sub(self.start) < WINDOW_IDS as u32
     }
 
-    /// Adds the weighted entries of ids in the window up to `last`.
-    fn add(&mut self, entries: impl Iterator<Item = Entry>, last: u32, weight: f64) {
+    /// Adds the weighted entries of ids in the window, which are at most `last`.
+    fn adder(&mut self, last: u32, weight: f64) -> impl FnMut(Entry) {
         let needed = (last.wrapping_sub(self.start) as usize + 1).next_multiple_of(SUMS_AT_A_TIME);
         if self.sums.len() < needed {
             self.sums.resize(needed, NO_SUM);
         }
         let (start, sums) = (self.start, self.sums.as_mut_slice());
-        for (id, stored) in entries {
+        move |(id, stored)| {
             if let Some(sum) = sums.get_mut(id.wrapping_sub(start) as usize) {
                 // Adding zero makes 0 of −0, so that a sum is never −0.
                 *sum += weight * f64::from(stored) + 0.0;
@@ -187,19 +186,25 @@ impl ScoreWindow {
         }
     }
 
-    /// Emits the sums that are not below `lower_bound`, and possibly others, as scores, and resets all.
-    fn drain(&mut self, lower_bound: f64, mut emit: impl FnMut(f32, u32)) {
-        let groups = self.sums.as_chunks_mut::<SUMS_AT_A_TIME>().0.iter_mut();
-        for (sums, base) in groups.zip((self.start..).step_by(SUMS_AT_A_TIME)) {
-            if sums.iter().fold(false, |any, sum| any | (*sum >= lower_bound) | sum.is_nan()) {
-                for (sum, id) in sums.iter().zip(base..) {
-                    if sum.to_bits() != NO_SUM.to_bits() {
+    /// Adds the sums of the ids that are `selected` to the best ones, and resets all.
+    fn drain(&mut self, top: &mut TopK, selected: impl Fn(u32) -> bool) {
+        let parts = self.sums.chunks_mut(SUMS_OF_A_THRESHOLD);
+        for (part, base) in parts.zip((self.start..).step_by(SUMS_OF_A_THRESHOLD)) {
+            let lower_bound = top.lower_bound();
+            let groups = part.as_chunks_mut::<SUMS_AT_A_TIME>().0.iter_mut();
+            for (sums, base) in groups.zip((base..).step_by(SUMS_AT_A_TIME)) {
+                if sums.iter().fold(false, |any, sum| any | (*sum >= lower_bound) | sum.is_nan()) {
+                    for (sum, id) in sums.iter().zip(base..) {
                         // Adding zero makes −0 and 0, which are equal, tie.
-                        emit(*sum as f32 + 0.0, id);
+                        let score = *sum as f32 + 0.0;
+                        if sum.to_bits() != NO_SUM.to_bits() && top.admits(score) && selected(id) {
+                            top.push(score, id);
+                        }
                     }
                 }
+                *sums = [NO_SUM; SUMS_AT_A_TIME];
             }
-            *sums = [NO_SUM; SUMS_AT_A_TIME];
+            top.raise_threshold();
         }
     }
 }
@@ -211,7 +216,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::vectors::postings::encode;
+    use crate::vectors::postings::{encode, encode_as_format_4};
 
     /// Ids near each other and far from each other, of several windows.
     fn ids() -> impl Strategy<Value = Vec<u32>> {
@@ -227,7 +232,8 @@ mod tests {
 
     /// The entries of a list, and its weight.
     fn list() -> impl Strategy<Value = (Vec<Entry>, f64)> {
-        let number = prop_oneof![4 => 0.1_f32..3.0, 1 => Just(0.0_f32), 1 => Just(-0.0), 1 => -2.0_f32..0.0];
+        let halves = (1_u8..99).prop_map(|eighths| f32::from(eighths) / 8.0);
+        let number = prop_oneof![2 => halves, 2 => 0.1_f32..3.0, 1 => Just(0.0_f32), 1 => Just(-0.0), 1 => -2.0_f32..0.0];
         (ids(), prop::collection::vec(number.clone(), 400), number)
             .prop_map(|(ids, numbers, weight)| (ids.into_iter().zip(numbers).collect(), f64::from(weight)))
     }
@@ -235,7 +241,7 @@ mod tests {
     proptest! {
         #[test]
         fn best_are_the_highest_sums(
-            lists in prop::collection::vec(list(), 1..6), limit in 0_usize..40, every in 1_u32..4, block in 1_usize..128,
+            lists in prop::collection::vec(list(), 1..6), limit in 0_usize..40, every in 1_u32..4, block in 1_usize..128, as_format_4: bool,
         ) {
             let mut sums = BTreeMap::<u32, f64>::new();
             for (entries, weight) in &lists {
@@ -250,6 +256,7 @@ mod tests {
             let last = limit.checked_sub(1).and_then(|last| expected.get(last)).map(|(score, _)| *score);
             expected.retain(|(score, _)| limit > 0 && last.is_none_or(|last| *score >= last));
 
+            let encode = if as_format_4 { encode_as_format_4 } else { encode };
             let encoded: Vec<Vec<(u32, Vec<u8>)>> = lists.iter().map(|(entries, _)| {
                 entries.chunks(block).map(|entries| (entries[0].0, encode(entries[0].0, entries))).collect()
             }).collect();

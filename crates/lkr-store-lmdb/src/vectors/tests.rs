@@ -602,35 +602,47 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn posting_lists_equal_the_added_and_not_removed_entries(
-        steps in proptest::collection::vec((1usize..300, proptest::collection::vec(any::<u16>(), 0..200)), 1..8),
+        steps in proptest::collection::vec((1usize..3_000, proptest::collection::vec(any::<u16>(), 0..200)), 1..8),
+        wide_every in prop_oneof![Just(u32::MAX), Just(900), Just(1)],
+        of_format_4: bool,
     ) {
         let fixture = fixture();
-        let (space, one) = (keys::SpaceKey::of("a"), SparseVector::from_pairs([(5, 1.5)]));
+        let space = keys::SpaceKey::of("a");
+        // Most weights take two bytes.
+        let weight = |id: u32| if id % wide_every == wide_every - 1 { 0.1 } else { 1.0 + (id % 64) as f32 / 64.0 };
+        let vector = |id| SparseVector::from_pairs([(5, weight(id))]);
         let (mut next, mut expected_ids) = (0_u32, BTreeSet::new());
         for (added, removed) in steps {
             let mut changes = postings::PostingChanges::default();
+            let present: Vec<u32> = expected_ids.iter().copied().collect();
             let removed: BTreeSet<u32> =
-                removed.into_iter().filter_map(|n| expected_ids.iter().nth(usize::from(n) % expected_ids.len().max(1)).copied()).collect();
+                removed.into_iter().filter_map(|n| present.get(usize::from(n) % present.len().max(1)).copied()).collect();
             for id in &removed {
-                changes.remove(*id, space, &one);
+                changes.remove(*id, space, &vector(*id));
                 expected_ids.remove(id);
             }
             for id in (next..).step_by(7).take(added) {
-                changes.add(id, space, &one);
+                changes.add(id, space, &vector(id));
                 expected_ids.insert(id);
                 next = id + 1;
             }
             fixture.change(|txn| changes.apply(&fixture.kb, txn, 1).unwrap());
             let txn = fixture.kb.snapshot().unwrap();
-            let (mut found, mut entries, mut count) = (Vec::new(), Vec::new(), 0);
+            let (mut found, mut entries, mut rows) = (Vec::new(), Vec::new(), Vec::new());
             for block in postings::blocks(&fixture.kb, &txn, 1, 5, space).unwrap() {
                 block.entries().unwrap().read_into(&mut entries).unwrap();
-                prop_assert!(!entries.is_empty() && entries.iter().all(|(_, weight)| *weight == 1.5));
-                count += usize::from(block.count());
+                prop_assert_eq!(usize::from(block.count()), entries.len());
+                prop_assert!(!entries.is_empty() && entries.iter().all(|(id, stored)| *stored == weight(*id)));
                 found.extend(entries.iter().map(|(id, _)| *id));
+                rows.push((block.base(), postings::encode_as_format_4(block.base(), &entries)));
             }
-            prop_assert_eq!(count, found.len());
+            drop(txn);
             prop_assert_eq!(found, expected_ids.iter().copied().collect::<Vec<_>>());
+            if of_format_4 {
+                fixture.change(|txn| for (base, row) in rows {
+                    fixture.kb.tables.postings.put(txn, &keys::block(1, 5, space, base), &row).unwrap();
+                });
+            }
         }
     }
 }
