@@ -29,7 +29,8 @@ impl SparseEncoder {
     /// collection. Languages without spaces have more terms in the same amount of text, so the mean is scaled for them.
     ///
     /// If a term occurs tf times among len terms, its weight is
-    /// tf · (k1 + 1) / (tf + k1 · (1 − b + b · len / average)). An average below 1 counts as 1.
+    /// tf · (k1 + 1) / (tf + k1 · (1 − b + b · len / average)), rounded to a multiple of 2⁻¹⁴, so that a store can keep
+    /// it in two bytes. An average below 1 counts as 1.
     #[must_use]
     pub fn passage(&self, text: &str, language: Option<Language>, average_terms: f32) -> SparseVector {
         let mut ids = Vec::new();
@@ -49,7 +50,7 @@ impl SparseEncoder {
     fn weigh(&self, mut ids: Vec<u32>, language: Option<Language>, average_terms: f32) -> SparseVector {
         let average = (average_terms * term_density(language)).max(1.0);
         let norm = self.k1 * (1.0 - self.b + self.b * ids.len() as f32 / average);
-        let weight = |tf: f32| tf * (self.k1 + 1.0) / (tf + norm);
+        let weight = |tf: f32| rounded(tf * (self.k1 + 1.0) / (tf + norm));
         ids.sort_unstable();
         let times = ids.chunk_by(|one, other| one == other);
         SparseVector::from_pairs(times.filter_map(|same| Some((*same.first()?, weight(same.len() as f32)))))
@@ -66,6 +67,12 @@ impl SparseEncoder {
     pub fn terms(&self, terms: &[QueryTerm]) -> SparseVector {
         SparseVector::from_pairs(terms.iter().map(|term| (term_id(&term.term), term.weight)))
     }
+}
+
+/// The nearest multiple of 2⁻¹⁴, and not 0.
+fn rounded(weight: f32) -> f32 {
+    const STEP: f32 = 1.0 / 16_384.0;
+    (weight / STEP).round().max(1.0) * STEP
 }
 
 /// Terms in a text, relative to English text of the same size. Scripts without spaces are indexed as character bigrams,
@@ -122,6 +129,19 @@ mod tests {
         // Six characters make eleven terms, which corresponds to three English words.
         let chinese = encoder.passage("木星卫队轨道", Some(Language::CHINESE), 3.0);
         assert!(chinese.len() == 11 && chinese.values().iter().all(|weight| (0.95..1.05).contains(weight)));
+    }
+
+    #[test]
+    fn passage_weights_are_multiples_of_a_step() {
+        let step = 1.0 / 16_384.0;
+        for (weight, nearest) in
+            [(1.375, 1.375), (1.0 + 0.4 * step, 1.0), (1.0 + 0.6 * step, 1.0 + step), (step / 9.0, step)]
+        {
+            assert_eq!(rounded(weight), nearest, "{weight}");
+        }
+        let text = "moon orbit tide moon ".repeat(7) + "ring moon";
+        let passage = SparseEncoder::default().passage(&text, Some(Language::ENGLISH), 80.0);
+        assert!(passage.len() == 4 && passage.values().iter().all(|weight| weight / step % 1.0 == 0.0));
     }
 
     #[test]
