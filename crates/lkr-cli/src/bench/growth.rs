@@ -221,12 +221,12 @@ impl fmt::Display for SizeReport {
         writeln!(f, "{chunks} chunks, {queries} queries")?;
         if copied.chunks > 0 {
             let [wall, cpu] = copied.rates();
-            writeln!(f, "  ingestion {wall:.0} chunks a second, {cpu:.0} a CPU second, without embedding")?;
+            writeln!(f, "  copies    {wall:.0} chunks a second, {cpu:.0} a CPU second, without embedding")?;
         }
         let ([wall, cpu], [first_wall, first_cpu]) = (embedded.rates(), first_embedded.rates());
         writeln!(
             f,
-            "  ingestion {wall:.0} chunks a second ({:.2} times), {cpu:.0} a CPU second ({:.2} times), with embedding",
+            "  ingestion {wall:.0} chunks a second ({:.2} times), {cpu:.0} a CPU second ({:.2} times)",
             wall / first_wall,
             cpu / first_cpu
         )?;
