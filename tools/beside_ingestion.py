@@ -2,6 +2,7 @@
 """Compare searches beside ingestion at full speed with searches of an idle server.
 
 usage: beside_ingestion.py LKR STOCK ADDED [--model FOLDER] [--precision int8] [--rate 10] [--seconds 60] [--rounds 3]
+                           [--client-niceness 0]
 
 LKR is the program, STOCK and ADDED are folders with docs.jsonl or corpus.jsonl, STOCK also with queries. The server has an
 empty data folder, to which the documents of STOCK are added first. Then, in turns, `lkr bench load` sends uncached searches at a
@@ -25,8 +26,9 @@ QUANTILES = ("p50", "p90", "p99")
 class Ingestion:
     """Adds the documents of a collection again and again, until it is left."""
 
-    def __init__(self, lkr, collection, environment, url, token):
-        self.command = [lkr, "add", "--force", "--quiet", collection]
+    def __init__(self, arguments, environment, url, token):
+        niceness = ["nice", "-n", str(arguments.client_niceness)]
+        self.command = [*niceness, arguments.lkr, "add", "--force", "--quiet", arguments.added]
         self.environment, self.url, self.token = environment, url, token
         self.over, self.failed = threading.Event(), False
         self.thread = threading.Thread(target=self.run)
@@ -95,7 +97,7 @@ def compare(arguments, folder):
             wait_until_idle(api, token)
             rounds["idle"].append(searches(arguments, environment, folder))
             show("idle", rounds["idle"][-1])
-            with Ingestion(arguments.lkr, arguments.added, environment, api, token) as ingestion:
+            with Ingestion(arguments, environment, api, token) as ingestion:
                 rounds["beside ingestion"].append(searches(arguments, environment, folder))
             show("beside ingestion", rounds["beside ingestion"][-1], f"  {ingestion.rate:.0f} chunks a second")
     medians = {name: {f"{quantile}_ms": statistics.median(row[f"{quantile}_ms"] for row in rows) for quantile in QUANTILES}
@@ -118,6 +120,8 @@ def main():
     parser.add_argument("--rate", type=int, default=10)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--client-niceness", type=int, default=0,
+                        help="of the program that adds documents; with 10, the server does not wait for it")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         compare(arguments, pathlib.Path(folder))
