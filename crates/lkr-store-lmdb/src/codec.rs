@@ -88,7 +88,20 @@ impl<'a> FieldReader<'a> {
     }
 
     /// A number of at most 32 bits, seven of them a byte, the lowest first.
+    #[inline]
     pub(crate) fn varint(&mut self) -> Option<u32> {
+        // Nearly all numbers have one byte or two.
+        match self.0 {
+            [low @ ..0x80, rest @ ..] => {
+                self.0 = rest;
+                return Some(u32::from(*low));
+            }
+            [low, high @ ..0x80, rest @ ..] => {
+                self.0 = rest;
+                return Some(u32::from(*low & 0x7f) | u32::from(*high) << 7);
+            }
+            _ => {}
+        }
         let mut value = 0;
         for shift in [0, 7, 14, 21, 28] {
             let byte = self.u8()?;

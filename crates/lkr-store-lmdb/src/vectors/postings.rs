@@ -63,8 +63,8 @@ impl PendingBounds {
 /// ordinary passages have fewer.
 pub(super) const MAX_SLICE_ENTRIES: usize = 1 << 18;
 
-/// The size up to which a block is merged with the next one, if it fits: a quarter of the largest.
-const MERGE_BYTES: usize = 1 << 10;
+/// The size up to which a block is merged with the next one, if both fit into one.
+const MERGE_BYTES: usize = block::MAX_BYTES / 4;
 
 /// The blocks of a term in a space, in the order of their ids.
 pub(crate) fn blocks<'t>(

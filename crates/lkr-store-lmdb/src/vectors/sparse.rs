@@ -232,8 +232,8 @@ mod tests {
 
     /// The entries of a list, and its weight.
     fn list() -> impl Strategy<Value = (Vec<Entry>, f64)> {
-        let halves = (1_u8..99).prop_map(|eighths| f32::from(eighths) / 8.0);
-        let number = prop_oneof![2 => halves, 2 => 0.1_f32..3.0, 1 => Just(0.0_f32), 1 => Just(-0.0), 1 => -2.0_f32..0.0];
+        let eighths = (1_u8..32).prop_map(|eighths| f32::from(eighths) / 8.0);
+        let number = prop_oneof![2 => eighths, 2 => 0.1_f32..3.0, 1 => Just(0.0_f32), 1 => Just(-0.0), 1 => -2.0_f32..0.0];
         (ids(), prop::collection::vec(number.clone(), 400), number)
             .prop_map(|(ids, numbers, weight)| (ids.into_iter().zip(numbers).collect(), f64::from(weight)))
     }
@@ -241,7 +241,7 @@ mod tests {
     proptest! {
         #[test]
         fn best_are_the_highest_sums(
-            lists in prop::collection::vec(list(), 1..6), limit in 0_usize..40, every in 1_u32..4, block in 1_usize..128, as_format_4: bool,
+            lists in prop::collection::vec(list(), 1..6), limit in 0_usize..40, every in 1_u32..4, block in 1_usize..400, as_format_4: bool,
         ) {
             let mut sums = BTreeMap::<u32, f64>::new();
             for (entries, weight) in &lists {

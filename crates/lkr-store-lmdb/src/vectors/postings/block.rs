@@ -12,7 +12,7 @@ use crate::{
 pub(crate) type Entry = (u32, f32);
 
 /// The largest block with its checksum: LMDB gives it a page of its own, which has a header of 16 bytes.
-const MAX_BYTES: usize = 4_096 - 16;
+pub(super) const MAX_BYTES: usize = 4_096 - 16;
 /// The bytes in front of the differences: the checksum and the number of entries.
 const HEADER_BYTES: usize = 4 + 2;
 /// In the number of entries: each weight has two bytes.
@@ -132,10 +132,6 @@ impl<'t> BlockEntries<'t> {
     pub(crate) fn read_into(&self, to: &mut Vec<Entry>) -> InternalResult<()> {
         to.clear();
         to.reserve(self.weights.len());
-        if let Some(near) = self.near() {
-            near.for_each(|entry| to.push(entry));
-            return Ok(());
-        }
         match self.weights {
             Weights::Short(shorts) => {
                 let mut shorts = shorts.iter();
@@ -150,26 +146,10 @@ impl<'t> BlockEntries<'t> {
 
     /// Calls `visit` with each id.
     fn visit_ids(&self, mut visit: impl FnMut(u32)) -> InternalResult<()> {
-        let (mut differences, mut id) = (self.differences, self.base);
+        let (mut fields, mut id) = (FieldReader(self.differences), self.base);
         for _ in 0..self.weights.len() {
-            // Nearly all differences have one byte or two.
-            let difference = match differences {
-                [low @ ..0x80, rest @ ..] => {
-                    differences = rest;
-                    Some(u32::from(*low))
-                }
-                [low, high @ ..0x80, rest @ ..] => {
-                    differences = rest;
-                    Some(u32::from(*low & 0x7f) | u32::from(*high) << 7)
-                }
-                _ => {
-                    let mut fields = FieldReader(differences);
-                    let difference = fields.varint();
-                    differences = fields.0;
-                    difference
-                }
-            };
-            id = difference.and_then(|difference| id.checked_add(difference)).ok_or_else(|| damaged(name))?;
+            let next = fields.varint().and_then(|difference| id.checked_add(difference));
+            id = next.ok_or_else(|| damaged(name))?;
             visit(id);
         }
         Ok(())
