@@ -67,6 +67,14 @@ pub struct EmbedderProfile {
     pub precision: Option<Precision>,
 }
 
+impl EmbedderProfile {
+    /// Whether the model is known to run in this process, so that it embeds a query within milliseconds.
+    #[must_use]
+    pub const fn runs_in_process(&self) -> bool {
+        self.precision.is_some()
+    }
+}
+
 /// Turns texts into unit vectors.
 #[async_trait]
 pub trait Embedder: Debug + Send + Sync + 'static {

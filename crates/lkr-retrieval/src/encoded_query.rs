@@ -58,6 +58,11 @@ impl DenseEncoder {
             Self::NoModel => None,
         }
     }
+
+    /// Whether it is a model that embeds a query within milliseconds.
+    pub(crate) fn runs_in_process(&self) -> bool {
+        matches!(self, Self::Model(embedder) if embedder.profile().runs_in_process())
+    }
 }
 
 /// Encodes `query`, or only the kind of vector that the options name. If the model fails, the query is sparse only.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 use lkr_domain::{DocId, Layer, PointId, Scope};
 use lkr_vectors::{
-    Collection, CollectionSpec, Condition, Error, ErrorKind, Filter, Hit, Query, QueryVector, Result,
-    VectorStore,
+    BegunBatch, Collection, CollectionSpec, Condition, Error, ErrorKind, Filter, Hit, Query, QueryVector,
+    Result, VectorStore,
 };
 
 use crate::{LegCandidates, LegKind, Mode, encoded_query::EncodedQuery, ids::IdSet};
@@ -136,6 +136,52 @@ pub(crate) async fn query<const N: usize>(
         first.took = took;
     }
     Ok(answered)
+}
+
+/// The sparse legs of a query, which the store began to ask before the query's dense vector was known.
+#[derive(Debug)]
+pub(crate) struct BegunLegs {
+    specs: Vec<(Layer, CollectionSpec)>,
+    batch: Box<dyn BegunBatch>,
+}
+
+/// Begins to ask the sparse legs of a query, if the store does that.
+pub(crate) async fn begin(
+    store: &dyn VectorStore,
+    selection: &Selection,
+    legs_query: LegsQuery<'_>,
+) -> Result<Option<BegunLegs>> {
+    let layers = layers(legs_query.mode).iter().copied();
+    let specs = try_join_all(layers.map(|layer| describe(store, layer))).await?;
+    let (mut sparse, mut legs) = (Vec::new(), Legs::default());
+    add_queries(&legs_query, selection, &specs, &mut sparse, &mut legs);
+    sparse.reverse();
+    Ok(store.begin_batch(&sparse)?.map(|batch| BegunLegs { specs, batch }))
+}
+
+impl BegunLegs {
+    /// Asks the dense legs, too, and returns all legs. `selection`, and `legs_query` but for the dense vector, are those that the
+    /// legs were begun with.
+    ///
+    /// # Errors
+    /// Those of [`query`].
+    pub(crate) async fn finish(self, selection: &Selection, legs_query: LegsQuery<'_>) -> Result<Legs> {
+        let (mut dense, mut legs) = (Vec::new(), Legs::default());
+        add_queries(&legs_query, selection, &self.specs, &mut dense, &mut legs);
+        dense.retain(|query| matches!(query.vector, QueryVector::Dense(_)));
+        dense.reverse();
+        let started = Instant::now();
+        let mut lists = self.batch.finish(&dense).await?.into_iter();
+        legs.took = started.elapsed();
+        for kind in [LegKind::Sparse, LegKind::Dense] {
+            let asked = legs.all.iter_mut().rev().filter(|leg| leg.queried && leg.kind == kind);
+            for (leg, hits) in asked.zip(&mut lists) {
+                leg.full = hits.len() >= legs_query.limits.hits;
+                leg.hits = hits;
+            }
+        }
+        Ok(legs)
+    }
 }
 
 /// The hits of the queries, in their order. The store gets the queries of the lowest layer first: they take longest, so that

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lkr_domain::SparseVector;
 use lkr_models::SparseEncoder;
 use lkr_text::{Literals, QueryTerm, query_terms};
 use lkr_vectors::on_blocking_thread;
@@ -12,11 +13,12 @@ use crate::{
     assemble::{QueryMarks, assemble},
     blocking::blocking,
     encoded_query::{DenseEncoder, EncodedQuery, encode},
+    legs::BegunLegs,
     model_sources::ModelSources,
     profile::StageTimes,
     refine::Refinement,
     rerank::{RerankOutcome, Reranking},
-    retrieve::{Retrieved, Stores, retrieve},
+    retrieve::{Retrieved, Stores, begin, retrieve},
     searcher_state::SearcherState,
     summary::Summarizer,
     validated_request::ValidatedRequest,
@@ -115,6 +117,8 @@ struct Retrieval {
     /// The catalog's generation, if it was read already.
     generation: Option<u64>,
     query: EncodedQuery,
+    /// The legs that were asked while the query was encoded.
+    begun: Option<BegunLegs>,
     marks: QueryMarks,
     refinement: Refinement,
     times: Arc<StageTimes>,
@@ -181,7 +185,9 @@ impl<'a> Search<'a> {
         let Self { state, request, .. } = self;
         let literals = Arc::new(Literals::of(&request.query));
         let terms: Arc<[QueryTerm]> = query_terms(&request.query).into();
-        let query = self.times.measure(SearchStage::Encode, self.encode(&terms)).await?;
+        let sparse = SparseEncoder::default().terms(&terms);
+        let (generation, begun) = self.begin(generation, &sparse).await?;
+        let query = self.times.measure(SearchStage::Encode, self.encode(sparse)).await?;
         let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;
         let refinement = Refinement {
             literals: Arc::clone(&literals),
@@ -193,14 +199,33 @@ impl<'a> Search<'a> {
             request: request.clone(),
             generation,
             query,
+            begun,
             marks: QueryMarks { terms, literals },
             refinement,
             times: Arc::clone(&self.times),
         })
     }
 
-    async fn encode(&self, terms: &[QueryTerm]) -> Result<EncodedQuery> {
-        let sparse = SparseEncoder::default().terms(terms);
+    /// Begins the sparse legs, if a model embeds the query in this process meanwhile: another processor may be idle then. Also
+    /// returns the catalog's generation, if it was read, which must be before the legs.
+    async fn begin(
+        &self,
+        generation: Option<u64>,
+        sparse: &SparseVector,
+    ) -> Result<(Option<u64>, Option<BegunLegs>)> {
+        let Self { state, request, .. } = self;
+        let options = &state.options;
+        if options.only.is_some() || !self.encoder.runs_in_process() || !state.vectors.reads_block() {
+            return Ok((generation, None));
+        }
+        let generation = match generation {
+            Some(generation) => generation,
+            None => state.catalog.generation(&request.scope).await?,
+        };
+        Ok((Some(generation), begin(&*state.vectors, request, sparse, options).await?))
+    }
+
+    async fn encode(&self, sparse: SparseVector) -> Result<EncodedQuery> {
         let mut query = encode(&self.request.query, sparse, &self.encoder, &self.state.options).await;
         if let Some(dense) = &mut query.dense
             && dense.cosine_scale.is_none()
@@ -247,9 +272,11 @@ impl Retrieval {
 
     /// Finds the results; `None` if the live vectors were switched to another model meanwhile.
     async fn find(self) -> Result<Option<Found>> {
-        let Self { state, request, generation, query, marks, refinement, times } = self;
+        let Self { state, request, generation, query, begun, marks, refinement, times } = self;
         let stores = Stores { vectors: &*state.vectors, catalog: &state.catalog, times: &times };
-        let retrieved = retrieve(stores, (&request, generation), &query, &refinement, &state.options).await?;
+        let query_and_legs = (&query, begun);
+        let retrieved =
+            retrieve(stores, (&request, generation), query_and_legs, &refinement, &state.options).await?;
         if retrieved.legs.model_mismatch {
             return Ok(None);
         }

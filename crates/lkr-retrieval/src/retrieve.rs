@@ -2,7 +2,7 @@
 //! consistent.
 
 use lkr_catalog::Catalog;
-use lkr_domain::{Chunk, DocId, Layer, PointId};
+use lkr_domain::{Chunk, DocId, Layer, PointId, SparseVector};
 use lkr_models::REFERENCE_SCALE;
 use lkr_vectors::{ErrorKind, Point, VectorStore};
 
@@ -12,7 +12,7 @@ use crate::{
     encoded_query::{DenseQuery, EncodedQuery},
     feedback,
     ids::{IdMap, IdSet},
-    legs::{self, LegLimits, Legs, LegsQuery, Selection},
+    legs::{self, BegunLegs, LegLimits, Legs, LegsQuery, Selection},
     live::{self, Documents, Liveness},
     page::{dominant_document, page, shortlist},
     points,
@@ -67,22 +67,45 @@ pub(crate) struct Stores<'a> {
     pub(crate) times: &'a StageTimes,
 }
 
-/// Retrieves the results of `request`. `generation` is the catalog's, if it was read since the search began.
+/// What the legs of the first round search, and their limits.
+fn first_legs(request: &SearchRequest, options: &SearchOptions) -> (Selection, LegLimits) {
+    let selection = Selection { scope: request.scope.clone(), filter: request.filters.to_filter() };
+    (selection, LegLimits { hits: options.candidates.max(2 * request.top_k), excluded: Vec::new() })
+}
+
+/// Begins the first round of `request` before its dense vector is known. `None` if the store begins no batches, or if its
+/// collections were switched meanwhile.
+pub(crate) async fn begin(
+    vectors: &dyn VectorStore,
+    request: &SearchRequest,
+    sparse: &SparseVector,
+    options: &SearchOptions,
+) -> Result<Option<BegunLegs>> {
+    let (selection, limits) = first_legs(request, options);
+    let query = EncodedQuery { sparse: sparse.clone(), ..EncodedQuery::default() };
+    let legs_query = LegsQuery { mode: request.mode, query: &query, limits: &limits };
+    match legs::begin(vectors, &selection, legs_query).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        begun => Ok(begun?),
+    }
+}
+
+/// Retrieves the results of `request`. `generation` is the catalog's, if it was read since the search began, and before the legs
+/// were begun. Those are for the first round.
 pub(crate) async fn retrieve(
     stores: Stores<'_>,
     (request, generation): (&SearchRequest, Option<u64>),
-    query: &EncodedQuery,
+    (query, mut begun): (&EncodedQuery, Option<BegunLegs>),
     refinement: &Refinement,
     options: &SearchOptions,
 ) -> Result<Retrieved> {
-    let mut limits = LegLimits { hits: options.candidates.max(2 * request.top_k), excluded: Vec::new() };
-    let selection = Selection { scope: request.scope.clone(), filter: request.filters.to_filter() };
+    let (selection, mut limits) = first_legs(request, options);
     let mut round =
         Round { stores, request, generation, query, refinement, options, selection, is_last: false };
     let mut count = 1;
     loop {
         round.is_last = count >= MAX_ROUNDS;
-        if let Some(retrieved) = round.run(&mut limits).await? {
+        if let Some(retrieved) = round.run(&mut limits, begun.take()).await? {
             return Ok(retrieved);
         }
         round.generation = None;
@@ -114,12 +137,12 @@ struct RankedHits {
 }
 
 impl Round<'_> {
-    async fn run(&self, limits: &mut LegLimits) -> Result<Option<Retrieved>> {
+    async fn run(&self, limits: &mut LegLimits, begun: Option<BegunLegs>) -> Result<Option<Retrieved>> {
         let generation = match self.generation {
             Some(generation) => generation,
             None => self.read_generation().await?,
         };
-        let Some(mut hits) = self.query_legs(limits).await? else { return Ok(None) };
+        let Some(mut hits) = self.query_legs(limits, begun).await? else { return Ok(None) };
         if !self.query_chunks_again(limits, &mut hits).await? {
             return Ok(None);
         }
@@ -139,13 +162,25 @@ impl Round<'_> {
         Ok(self.stores.catalog.generation(&self.request.scope).await?)
     }
 
-    /// Queries the legs, and ranks their live hits.
-    async fn query_legs(&self, limits: &mut LegLimits) -> Result<Option<RankedHits>> {
+    /// Queries the legs that were not begun, and ranks the live hits of all.
+    async fn query_legs(
+        &self,
+        limits: &mut LegLimits,
+        begun: Option<BegunLegs>,
+    ) -> Result<Option<RankedHits>> {
         let Stores { vectors, times, .. } = self.stores;
         let legs_query = LegsQuery { mode: self.request.mode, query: self.query, limits };
-        let querying = legs::query(vectors, &self.selection, [legs_query]);
+        let querying = async {
+            match begun {
+                Some(begun) => begun.finish(&self.selection, legs_query).await,
+                None => {
+                    let [legs] = legs::query(vectors, &self.selection, [legs_query]).await?;
+                    Ok(legs)
+                }
+            }
+        };
         let queried = times.measure(SearchStage::Legs, querying).await;
-        let Some([legs]) = self.unless_switched(queried)? else { return Ok(None) };
+        let Some(legs) = self.unless_switched(queried)? else { return Ok(None) };
         times.measure(SearchStage::Fuse, self.rank_live(limits, legs)).await
     }
 

@@ -1,5 +1,6 @@
 //! The port `VectorStore`.
 
+mod batch;
 mod bitmap;
 mod cache;
 mod dense;
@@ -35,8 +36,8 @@ use async_trait::async_trait;
 use heed::{RoTxn, RwTxn};
 use lkr_domain::PointId;
 use lkr_vectors::{
-    Collection, CollectionSpec, Filter, Hit, Include, Page, Point, Query, Result, ScrollCursor, Tags,
-    VectorStore,
+    BegunBatch, Collection, CollectionSpec, Filter, Hit, Include, Page, Point, Query, Result, ScrollCursor,
+    Tags, VectorStore,
 };
 
 pub(crate) use self::{
@@ -184,8 +185,14 @@ impl VectorStore for LmdbVectors {
     }
 
     async fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>> {
-        let answered = query::batch(&self.shared, queries.to_vec()).await;
+        let answered = batch::batch(&self.shared, queries.to_vec()).await;
         answered.map_err(|failure| failure.into_vectors("query_batch"))
+    }
+
+    fn begin_batch(&self, queries: &[Query]) -> Result<Option<Box<dyn BegunBatch>>> {
+        let begun = batch::begin(&self.shared, queries.to_vec());
+        let begun = begun.map_err(|failure| failure.into_vectors("query_batch"))?;
+        Ok(begun.map(|batch| Box::new(batch) as Box<dyn BegunBatch>))
     }
 
     async fn get(
@@ -237,6 +244,13 @@ impl VectorStore for LmdbVectors {
 
     async fn health(&self) -> Result<()> {
         StoreShared::health(&self.shared).await.map_err(|failure| failure.into_vectors("health"))
+    }
+}
+
+#[async_trait]
+impl BegunBatch for batch::Batch {
+    async fn finish(self: Box<Self>, more: &[Query]) -> Result<Vec<Vec<Hit>>> {
+        Self::finish(*self, more).await.map_err(|failure| failure.into_vectors("query_batch"))
     }
 }
 

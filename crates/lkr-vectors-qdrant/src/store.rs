@@ -3,8 +3,8 @@ use std::{fmt, path::Path, sync::Arc};
 use async_trait::async_trait;
 use lkr_domain::PointId;
 use lkr_vectors::{
-    Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Include, Page, Point, Query, Result,
-    ScrollCursor, Tags, VectorStore,
+    BegunBatch, Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Include, Page, Point, Query,
+    Result, ScrollCursor, Tags, VectorStore,
 };
 use tracing::Instrument as _;
 
@@ -186,6 +186,10 @@ impl VectorStore for QdrantVectors {
 
     async fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>> {
         self.shared.query_batch(queries).await.map_err(|failure| failure.in_operation("query_batch"))
+    }
+
+    fn begin_batch(&self, _: &[Query]) -> Result<Option<Box<dyn BegunBatch>>> {
+        Ok(None)
     }
 
     async fn get(

@@ -12,6 +12,7 @@
     reason = "the cases are tests"
 )]
 
+mod begun_batches;
 mod collections;
 mod concurrency;
 mod dense;
@@ -30,8 +31,8 @@ mod support;
 mod values;
 
 pub use self::{
-    collections::*, concurrency::*, dense::*, dropping::*, filters::*, hidden_points::*, model::*, points::*,
-    scale::*, scope::*, scroll::*, snapshot::*, sparse::*, values::*,
+    begun_batches::*, collections::*, concurrency::*, dense::*, dropping::*, filters::*, hidden_points::*,
+    model::*, points::*, scale::*, scope::*, scroll::*, snapshot::*, sparse::*, values::*,
 };
 
 /// Turns every case of the conformance suite into a `#[tokio::test]`.
@@ -101,6 +102,9 @@ macro_rules! vector_store_suite {
             sparse_query_respects_filter_and_limit
             sparse_query_handles_extreme_terms_and_weights
             query_batch_returns_results_in_query_order
+            begun_batch_sees_the_state_in_which_it_began
+            invalid_query_fails_a_begun_batch_at_its_end
+            dropped_begun_batches_leave_the_store_usable
             filters_select_the_same_points_in_every_operation
             value_filters_match_the_reference
             scroll_returns_every_point_once

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use lkr_domain::PointId;
 
 use crate::{
-    Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Include, Page, Point, Query, Result,
-    ScrollCursor, Tags, VectorStore,
+    BegunBatch, Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Include, Page, Point, Query,
+    Result, ScrollCursor, Tags, VectorStore,
 };
 
 /// A decorator that injects faults, for tests of error handling.
@@ -14,7 +14,7 @@ use crate::{
 /// with, or `None` to let the operation through. An operation that fails has no effect.
 pub struct FailingVectors {
     inner: Arc<dyn VectorStore>,
-    fault: Box<dyn Fn(&'static str) -> Option<ErrorKind> + Send + Sync>,
+    fault: Arc<Fault>,
 }
 
 impl FailingVectors {
@@ -23,12 +23,19 @@ impl FailingVectors {
         inner: Arc<dyn VectorStore>,
         fault: impl Fn(&'static str) -> Option<ErrorKind> + Send + Sync + 'static,
     ) -> Self {
-        Self { inner, fault: Box::new(fault) }
+        Self { inner, fault: Arc::new(fault) }
     }
 
     fn inject_fault(&self, operation: &'static str) -> Result<()> {
-        (self.fault)(operation).map_or(Ok(()), |kind| Err(Error::new(kind, operation, "injected fault")))
+        inject(&*self.fault, operation)
     }
+}
+
+/// Says how an operation fails, if it does.
+type Fault = dyn Fn(&'static str) -> Option<ErrorKind> + Send + Sync;
+
+fn inject(fault: &Fault, operation: &'static str) -> Result<()> {
+    fault(operation).map_or(Ok(()), |kind| Err(Error::new(kind, operation, "injected fault")))
 }
 
 #[async_trait]
@@ -86,6 +93,13 @@ impl VectorStore for FailingVectors {
         self.inner.query_batch(queries).await
     }
 
+    fn begin_batch(&self, queries: &[Query]) -> Result<Option<Box<dyn BegunBatch>>> {
+        self.inject_fault("begin_batch")?;
+        let fault = Arc::clone(&self.fault);
+        let failing = |inner| Box::new(FailingBatch { inner, fault }) as Box<dyn BegunBatch>;
+        Ok(self.inner.begin_batch(queries)?.map(failing))
+    }
+
     async fn get(
         &self,
         collection: &Collection,
@@ -134,6 +148,26 @@ impl fmt::Debug for FailingVectors {
     }
 }
 
+/// A begun batch whose end may fail like a whole one.
+struct FailingBatch {
+    inner: Box<dyn BegunBatch>,
+    fault: Arc<Fault>,
+}
+
+#[async_trait]
+impl BegunBatch for FailingBatch {
+    async fn finish(self: Box<Self>, more: &[Query]) -> Result<Vec<Vec<Hit>>> {
+        inject(&*self.fault, "query_batch")?;
+        self.inner.finish(more).await
+    }
+}
+
+impl fmt::Debug for FailingBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FailingBatch").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,14 +199,15 @@ mod tests {
             store.delete(&name, &all).await.unwrap_err(),
             store.set_tags(&name, &all, &Tags::new()).await.unwrap_err(),
             store.query_batch(&[]).await.unwrap_err(),
+            store.begin_batch(&[]).unwrap_err(),
             store.get(&name, &[], Include::All).await.unwrap_err(),
             store.scroll(&name, &all, None, 1, Include::All).await.unwrap_err(),
             store.count(&name, &all).await.unwrap_err(),
             store.snapshot(&copy).await.unwrap_err(),
             store.health().await.unwrap_err(),
         ];
-        let names = "ensure describe collections switch drop_collection upsert delete set_tags query_batch get scroll \
-                     count snapshot health";
+        let names = "ensure describe collections switch drop_collection upsert delete set_tags query_batch begin_batch \
+                     get scroll count snapshot health";
         assert_eq!(errors.each_ref().map(Error::operation).join(" "), names);
         assert!(errors.iter().all(Error::is_retryable));
         assert_eq!(inner.describe(&name).await.unwrap(), Some(spec), "the collection must not be dropped");

@@ -20,6 +20,6 @@ pub use failing::FailingVectors;
 pub use filter::{Condition, Filter};
 pub use memory::MemoryVectors;
 pub use point::{Collection, CollectionSpec, DenseSpec, Hit, Point, PointOrigin, SPACE_TAG, is_in_scope};
-pub use store::{Include, Page, Query, QueryVector, ScrollCursor, VectorStore};
+pub use store::{BegunBatch, Include, Page, Query, QueryVector, ScrollCursor, VectorStore};
 pub use tags::Tags;
 pub use traced::TracedVectors;

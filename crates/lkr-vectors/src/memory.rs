@@ -13,8 +13,8 @@ use lkr_domain::PointId;
 
 use self::collection::MemoryCollection;
 use crate::{
-    Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Include, Page, Point, Query, Result,
-    ScrollCursor, Tags, VectorStore,
+    BegunBatch, Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Include, Page, Point, Query,
+    Result, ScrollCursor, Tags, VectorStore,
 };
 
 /// A [`VectorStore`] in memory. All of its results are exact, because each query scans every point.
@@ -60,6 +60,11 @@ impl MemoryVectors {
 }
 
 impl MemoryVectorsState {
+    fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>> {
+        let answer = |query: &Query| self.collection("query_batch", &query.collection)?.query(query);
+        queries.iter().map(answer).collect()
+    }
+
     fn resolve(&self, name: &Collection) -> Option<&Collection> {
         self.collections.get_key_value(name).map(|(name, _)| name).or_else(|| self.aliases.get(name))
     }
@@ -77,6 +82,21 @@ impl MemoryVectorsState {
     ) -> Result<&mut MemoryCollection> {
         let resolved = self.resolve(name).cloned();
         resolved.and_then(|name| self.collections.get_mut(&name)).ok_or_else(|| not_found(operation, name))
+    }
+}
+
+/// A begun batch with a copy of the state in which it began.
+#[derive(Debug)]
+struct MemoryBatch {
+    store: MemoryVectors,
+    queries: Vec<Query>,
+}
+
+#[async_trait]
+impl BegunBatch for MemoryBatch {
+    async fn finish(mut self: Box<Self>, more: &[Query]) -> Result<Vec<Vec<Hit>>> {
+        self.queries.extend_from_slice(more);
+        self.store.read().query_batch(&self.queries)
     }
 }
 
@@ -161,8 +181,12 @@ impl VectorStore for MemoryVectors {
     }
 
     async fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>> {
-        let state = self.read();
-        queries.iter().map(|query| state.collection("query_batch", &query.collection)?.query(query)).collect()
+        self.read().query_batch(queries)
+    }
+
+    fn begin_batch(&self, queries: &[Query]) -> Result<Option<Box<dyn BegunBatch>>> {
+        let store = Self { state: RwLock::new(self.read().clone()) };
+        Ok(Some(Box::new(MemoryBatch { store, queries: queries.to_vec() })))
     }
 
     async fn get(

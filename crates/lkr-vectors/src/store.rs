@@ -68,6 +68,18 @@ pub trait VectorStore: Debug + Send + Sync + 'static {
     /// `NotFound` or `Invalid` (as in [`upsert`](Self::upsert)) if any of the queries is invalid.
     async fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>>;
 
+    /// Begins to run queries whose batch will have more, on a thread that the caller need not wait for: a search looks for words
+    /// while a model embeds its question. All queries of the batch see one state of the store, that of this call, so the store
+    /// keeps it until the batch is finished or dropped. Begin one only if the others will be known within milliseconds. `None` if
+    /// the store answers the whole batch no later without it; ask with [`query_batch`](Self::query_batch) then.
+    ///
+    /// # Errors
+    /// Those of a store that fails. An invalid query is noticed when the batch is finished.
+    fn begin_batch(&self, queries: &[Query]) -> Result<Option<Box<dyn BegunBatch>>> {
+        let _ = queries;
+        Ok(None)
+    }
+
     /// The points with these ids, in the order of the ids; `None` for ids that do not exist. An id that occurs twice
     /// is returned twice.
     async fn get(
@@ -110,6 +122,16 @@ pub trait VectorStore: Debug + Send + Sync + 'static {
 
     /// Whether the store is reachable.
     async fn health(&self) -> Result<()>;
+}
+
+/// A batch of queries that a store has [begun](VectorStore::begin_batch). It ends when it is dropped.
+#[async_trait]
+pub trait BegunBatch: Debug + Send {
+    /// The hits of the queries that the batch began with, in their order, and those of `more`.
+    ///
+    /// # Errors
+    /// Those of [`query_batch`](VectorStore::query_batch).
+    async fn finish(self: Box<Self>, more: &[Query]) -> Result<Vec<Vec<Hit>>>;
 }
 
 /// One leg of a search.

@@ -5,8 +5,8 @@ use lkr_domain::PointId;
 use tracing::{Instrument, debug_span};
 
 use crate::{
-    Collection, CollectionSpec, Filter, Hit, Include, Page, Point, Query, Result, ScrollCursor, Tags,
-    VectorStore,
+    BegunBatch, Collection, CollectionSpec, Filter, Hit, Include, Page, Point, Query, Result, ScrollCursor,
+    Tags, VectorStore,
 };
 
 /// A decorator that runs each operation in a span of its own, at the level `debug`. Spans contain counts and no contents.
@@ -70,6 +70,11 @@ impl VectorStore for TracedVectors {
         self.inner.query_batch(queries).instrument(span).await
     }
 
+    fn begin_batch(&self, queries: &[Query]) -> Result<Option<Box<dyn BegunBatch>>> {
+        let begun = self.inner.begin_batch(queries)?;
+        Ok(begun.map(|inner| Box::new(TracedBatch { inner, queries: queries.len() }) as Box<dyn BegunBatch>))
+    }
+
     async fn get(
         &self,
         collection: &Collection,
@@ -106,6 +111,22 @@ impl VectorStore for TracedVectors {
 
     async fn health(&self) -> Result<()> {
         self.inner.health().instrument(debug_span!("vectors.health")).await
+    }
+}
+
+/// A batch whose end has a span.
+#[derive(Debug)]
+struct TracedBatch {
+    inner: Box<dyn BegunBatch>,
+    /// How many queries it began with.
+    queries: usize,
+}
+
+#[async_trait]
+impl BegunBatch for TracedBatch {
+    async fn finish(self: Box<Self>, more: &[Query]) -> Result<Vec<Vec<Hit>>> {
+        let span = debug_span!("vectors.query_batch", queries = self.queries + more.len());
+        self.inner.finish(more).instrument(span).await
     }
 }
 

@@ -13,7 +13,8 @@ use lkr_catalog::{Acceptance, Catalog, Task, TaskInput, l1_id, points_of, tags_o
 use lkr_domain::{Counts, DocId, Document, Layer, Layered, Metadata, SpaceName, SystemClock};
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::{
-    EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, Result, SparseEncoder, average_terms, term_id,
+    EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, Precision, Result, SparseEncoder, average_terms,
+    term_id,
 };
 use lkr_parsers::{Markdown, Parser, Source};
 use lkr_retrieval::{MemoryCache, SearchOptions, SearchRequest, SearchResponse, Searcher};
@@ -21,6 +22,7 @@ use lkr_state::MemoryState;
 use lkr_text::{Analyzer, Language};
 use lkr_vectors::{Collection, CollectionSpec, DenseSpec, MemoryVectors, Point, VectorStore};
 use time::OffsetDateTime;
+use tokio::sync::Semaphore;
 
 const DIMS: usize = 256;
 
@@ -33,13 +35,22 @@ pub(crate) struct WordEmbedder {
 
 impl WordEmbedder {
     pub(crate) fn new(id: &str) -> Arc<Self> {
+        Self::of_precision(id, None)
+    }
+
+    /// A model that says that it runs in this process.
+    pub(crate) fn in_process(id: &str) -> Arc<Self> {
+        Self::of_precision(id, Some(Precision::Float32))
+    }
+
+    fn of_precision(id: &str, precision: Option<Precision>) -> Arc<Self> {
         let profile = EmbedderProfile {
             id: id.to_owned(),
             name: id.to_owned(),
             dims: DIMS,
             max_tokens: 256,
             cosine_scale: Some(30.5),
-            precision: None,
+            precision,
         };
         Arc::new(Self { profile, fails: AtomicBool::new(false) })
     }
@@ -60,6 +71,39 @@ impl Embedder for WordEmbedder {
 
     fn letters_per_piece(&self, text: &str) -> Option<f32> {
         Some(if text.is_ascii() { 4.0 } else { 1.0 })
+    }
+}
+
+/// A model that waits for permission before it answers.
+#[derive(Debug)]
+pub(crate) struct BlockedEmbedder {
+    inner: Arc<WordEmbedder>,
+    /// Has a permit for each call.
+    pub(crate) entered: Semaphore,
+    /// A call waits for a permit.
+    pub(crate) released: Semaphore,
+}
+
+impl BlockedEmbedder {
+    pub(crate) fn new(inner: Arc<WordEmbedder>) -> Self {
+        Self { inner, entered: Semaphore::new(0), released: Semaphore::new(0) }
+    }
+}
+
+#[async_trait]
+impl Embedder for BlockedEmbedder {
+    fn profile(&self) -> &EmbedderProfile {
+        self.inner.profile()
+    }
+
+    async fn embed(&self, kind: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>> {
+        self.entered.add_permits(1);
+        let _pass = self.released.acquire().await.unwrap();
+        self.inner.embed(kind, texts).await
+    }
+
+    fn letters_per_piece(&self, text: &str) -> Option<f32> {
+        self.inner.letters_per_piece(text)
     }
 }
 

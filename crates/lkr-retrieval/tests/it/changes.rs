@@ -12,13 +12,13 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use lkr_domain::{DocId, Layer, PointId};
 use lkr_models::{Embedder, EmbedderSource};
-use lkr_retrieval::{CacheStatus, SearchRequest, SearchResponse};
+use lkr_retrieval::{CacheStatus, MemoryCache, Mode, SearchOptions, SearchRequest, SearchResponse, Searcher};
 use lkr_vectors::{
-    Collection, CollectionSpec, Condition, DenseSpec, Filter, Hit, Include, Page, Point, Query, Result,
-    ScrollCursor, Tags, VectorStore, may_block,
+    BegunBatch, Collection, CollectionSpec, Condition, DenseSpec, Filter, Hit, Include, Page, Point, Query,
+    Result, ScrollCursor, Tags, VectorStore, may_block,
 };
 
-use crate::base::{TestBase, TestDocument, WordEmbedder, respond, titles};
+use crate::base::{BlockedEmbedder, TestBase, TestDocument, WordEmbedder, respond, titles};
 
 fn moons(text: &str) -> TestDocument<'_> {
     TestDocument { title: "Moons", text, ..TestDocument::default() }
@@ -126,6 +126,7 @@ struct InterruptedStore {
     inner: Arc<dyn VectorStore>,
     reads_block: bool,
     batches: AtomicUsize,
+    begun: AtomicUsize,
     callback: Callback,
 }
 
@@ -134,8 +135,14 @@ impl InterruptedStore {
         inner: Arc<dyn VectorStore>,
         callback: impl Fn(Moment) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let (reads_block, batches) = (false, AtomicUsize::new(0));
-        Arc::new(Self { inner, reads_block, batches, callback: Box::new(callback) })
+        let (reads_block, batches, begun) = (false, AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(Self { inner, reads_block, batches, begun, callback: Box::new(callback) })
+    }
+
+    /// A store whose reads block, and which begins batches.
+    fn blocking(inner: Arc<dyn VectorStore>) -> Arc<Self> {
+        let store = Self::new(inner, |_| Box::pin(async {}));
+        Arc::new(Self { reads_block: true, ..Arc::into_inner(store).unwrap() })
     }
 }
 
@@ -189,6 +196,11 @@ impl VectorStore for InterruptedStore {
         let hits = self.inner.query_batch(queries).await;
         (self.callback)(Moment::After(batch)).await;
         hits
+    }
+
+    fn begin_batch(&self, queries: &[Query]) -> Result<Option<Box<dyn BegunBatch>>> {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        self.inner.begin_batch(queries)
     }
 
     async fn get(
@@ -248,6 +260,65 @@ async fn store_whose_reads_block_is_asked_by_a_thread_that_may() {
     }
     assert_eq!(titles(&responses[0]), ["Moons"]);
     assert_eq!(responses[0], responses[1]);
+}
+
+#[tokio::test]
+async fn sparse_legs_that_begin_before_the_query_is_embedded_change_no_result() {
+    let mut responses = Vec::new();
+    for embedder in [WordEmbedder::new("words"), WordEmbedder::in_process("words")] {
+        let base = TestBase::new(Some(embedder.clone())).await;
+        for n in 0..30_u8 {
+            let text =
+                format!("# Ocean {n}\n\nEuropa has an ocean.\n\n## Part {n}\n\nIts ice is {n} km thick.");
+            let document = TestDocument { title: "Oceans", text: &text, ..TestDocument::default() };
+            let (written, _) = base.write(DocId::from_bytes([n; 16]), 1, &document).await;
+            base.publish(&written).await;
+        }
+        let store = InterruptedStore::blocking(base.vectors.clone());
+        let searcher = base.searcher_over(store.clone());
+        let found = [Mode::Layered, Mode::Flat].map(|mode| SearchRequest { mode, ..request() });
+        for request in found {
+            let searched = searcher.search(&request).await.unwrap();
+            let ranked: Vec<_> =
+                searched.response.results.iter().map(|r| (r.text.clone(), r.score)).collect();
+            let legs: Vec<_> = searched
+                .profile
+                .unwrap()
+                .legs
+                .iter()
+                .map(|leg| (leg.layer, leg.kind, leg.candidates))
+                .collect();
+            assert_eq!((ranked.len(), legs.len()), (10, if request.mode == Mode::Layered { 8 } else { 2 }));
+            responses.push((ranked, legs));
+        }
+        let (batches, begun) = (store.batches.load(Ordering::Relaxed), store.begun.load(Ordering::Relaxed));
+        assert_eq!((batches, begun), if embedder.profile().runs_in_process() { (0, 2) } else { (2, 0) });
+    }
+    let begun = responses.split_off(2);
+    assert_eq!(responses, begun);
+}
+
+#[tokio::test]
+async fn document_published_while_the_query_is_embedded_is_found_by_the_next_search() {
+    let inner = WordEmbedder::in_process("words");
+    let base = TestBase::new(Some(inner.clone())).await;
+    base.add(moons(OLD)).await;
+    let embedder = Arc::new(BlockedEmbedder::new(inner));
+    let searcher = Searcher::new(
+        InterruptedStore::blocking(base.vectors.clone()),
+        base.catalog.clone(),
+        Some(embedder.clone()),
+        Arc::new(MemoryCache::default()),
+        SearchOptions::default(),
+    );
+    let (request, next) = (request(), request());
+    let (during, ()) = tokio::join!(respond(&searcher, &request), async {
+        let _entered = embedder.entered.acquire().await.unwrap();
+        base.add(TestDocument { title: "More moons", text: NEW, ..TestDocument::default() }).await;
+        embedder.released.add_permits(9);
+    });
+    assert_eq!(titles(&during), ["Moons"], "all legs see the state in which the search began");
+    assert_eq!(respond(&searcher, &next).await.results.len(), 2);
 }
 
 #[tokio::test]

@@ -10,16 +10,15 @@ use std::{
 
 use async_trait::async_trait;
 use lkr_catalog::Catalog;
-use lkr_models::{EmbedKind, Embedder, EmbedderProfile};
+use lkr_models::Embedder;
 use lkr_retrieval::{
     CacheKey, CacheStatus, Error, ErrorKind, LegKind, MemoryCache, Result, SearchCache, SearchOptions,
     SearchRequest, SearchResponse, Searcher,
 };
 use lkr_state::{FailingState, MemoryState};
 use lkr_vectors::{FailingVectors, VectorStore};
-use tokio::sync::Semaphore;
 
-use crate::base::{TestBase, TestDocument, WordEmbedder, respond, titles};
+use crate::base::{BlockedEmbedder, TestBase, TestDocument, WordEmbedder, respond, titles};
 
 async fn base(embedder: Option<Arc<WordEmbedder>>) -> TestBase {
     let base = TestBase::new(embedder).await;
@@ -168,37 +167,11 @@ async fn uncached_search_reads_the_generation_and_the_records_once() {
     assert_eq!(reads.load(Ordering::Relaxed), 2);
 }
 
-/// A model that waits for permission before it answers.
-#[derive(Debug)]
-struct BlockedEmbedder {
-    inner: Arc<WordEmbedder>,
-    entered: Semaphore,
-    released: Semaphore,
-}
-
-#[async_trait]
-impl Embedder for BlockedEmbedder {
-    fn profile(&self) -> &EmbedderProfile {
-        self.inner.profile()
-    }
-
-    async fn embed(&self, kind: EmbedKind, texts: &[String]) -> lkr_models::Result<Vec<Vec<f32>>> {
-        self.entered.add_permits(1);
-        let _pass = self.released.acquire().await.unwrap();
-        self.inner.embed(kind, texts).await
-    }
-
-    fn letters_per_piece(&self, text: &str) -> Option<f32> {
-        self.inner.letters_per_piece(text)
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn searches_over_the_concurrency_limit_are_refused_after_a_short_wait() {
     let inner = WordEmbedder::new("words");
     let base = base(Some(inner.clone())).await;
-    let embedder =
-        Arc::new(BlockedEmbedder { inner, entered: Semaphore::new(0), released: Semaphore::new(0) });
+    let embedder = Arc::new(BlockedEmbedder::new(inner));
     let options = SearchOptions {
         max_concurrent: 1,
         admission_timeout: Duration::from_millis(1),

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     ops::Deref,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -68,6 +69,12 @@ impl Snapshot {
     pub(super) fn open(env: &Environment, readers: &Readers) -> InternalResult<Self> {
         let reader = readers.enter(env);
         Ok(Self { txn: env.clone().static_read_txn()?, _reader: reader })
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("id", &self.txn.id()).finish_non_exhaustive()
     }
 }
 

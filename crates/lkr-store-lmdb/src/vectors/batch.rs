@@ -1,0 +1,353 @@
+//! Batches of queries: several threads, one snapshot. A batch may begin before all of its queries are known.
+
+use std::{
+    collections::VecDeque,
+    iter, mem,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use lkr_vectors::{Hit, Query, may_block};
+use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle};
+
+use super::query::run_query;
+use crate::{
+    env::{Kb, Snapshot},
+    error::{Failure, InternalResult},
+    shared::{MAX_CONCURRENT_BATCHES, StoreShared},
+};
+
+/// How often transactions are reopened to see the same snapshot while commits intervene.
+const SNAPSHOT_ATTEMPTS: usize = 16;
+
+/// Runs queries and returns their hits in order. If the future is dropped, each thread ends after its current query.
+pub(crate) async fn batch(shared: &Arc<StoreShared>, queries: Vec<Query>) -> InternalResult<Vec<Vec<Hit>>> {
+    let searches = Arc::clone(&shared.searches);
+    let (is_worker, threads) = (may_block(), shared.options.search_threads.min(queries.len()).max(1));
+    // A thread that is one of the workers waits for none of those that hold the permits. Without one, it works alone.
+    let (permit, threads) = match is_worker.then(|| Arc::clone(&searches).try_acquire_owned()) {
+        None => (Some(searches.acquire_owned().await.map_err(Failure::internal)?), threads),
+        Some(Ok(permit)) => (Some(permit), threads),
+        Some(Err(_)) => (None, 1),
+    };
+    Batch::open(shared, queries, threads, permit)?.finish(&[]).await
+}
+
+/// Begins a batch with one thread, so that another one can make the queries that are missing. `None` if searches may not use a
+/// second thread, or if other searches use as many.
+pub(crate) fn begin(shared: &Arc<StoreShared>, queries: Vec<Query>) -> InternalResult<Option<Batch>> {
+    let threads = shared.options.search_threads;
+    let running = MAX_CONCURRENT_BATCHES.saturating_sub(shared.searches.available_permits());
+    if threads < 2 || running >= threads || queries.is_empty() {
+        return Ok(None);
+    }
+    let Ok(permit) = Arc::clone(&shared.searches).try_acquire_owned() else { return Ok(None) };
+    let mut batch = Batch::open(shared, queries, threads, Some(permit))?;
+    batch.start_helper();
+    Ok(Some(batch))
+}
+
+/// A query's number in its batch, and its hits.
+type Answered = (usize, Vec<Hit>);
+
+/// The queries of a batch that no thread has taken yet, with their numbers.
+#[derive(Debug)]
+struct Queue(Mutex<VecDeque<(usize, Query)>>);
+
+impl Queue {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<(usize, Query)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A batch whose queries are run by threads on the same snapshot. Once it is dropped, each thread ends after its current query.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    queue: Arc<Queue>,
+    /// How many queries it has had.
+    queries: usize,
+    /// Workers without a thread.
+    idle: Vec<Worker>,
+    helpers: Vec<Helper>,
+}
+
+impl Batch {
+    /// A batch for `threads` threads.
+    fn open(
+        shared: &Arc<StoreShared>,
+        queries: Vec<Query>,
+        threads: usize,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> InternalResult<Self> {
+        let (count, permit) = (queries.len(), permit.map(Arc::new));
+        let queue = Arc::new(Queue(Mutex::new(queries.into_iter().enumerate().collect())));
+        let worker = |txn| Worker {
+            txn,
+            _permit: permit.clone(),
+            shared: Arc::clone(shared),
+            queue: Arc::clone(&queue),
+        };
+        let idle = snapshots(&shared.kb, threads)?.into_iter().map(worker).collect();
+        Ok(Self { queue, queries: count, idle, helpers: Vec::new() })
+    }
+
+    /// Gives one worker a thread.
+    fn start_helper(&mut self) {
+        self.helpers.extend(self.idle.pop().map(Helper::start));
+    }
+
+    /// Runs what is left and `more`, and returns the hits of all queries in order.
+    pub(crate) async fn finish(mut self, more: &[Query]) -> InternalResult<Vec<Vec<Hit>>> {
+        let is_worker = may_block();
+        let ended = self.add(more);
+        let mut results = Vec::new();
+        for helper in ended {
+            let (worker, answered) = helper.end().await?;
+            results.extend(answered?);
+            self.idle.push(worker);
+        }
+        let own = self.idle.pop_if(|_| is_worker);
+        let for_helpers = self.queue.waiting().len().saturating_sub(usize::from(own.is_some()));
+        while self.helpers.len() < for_helpers && !self.idle.is_empty() {
+            self.start_helper();
+        }
+        results.extend(own.map(|own| own.run(&AtomicBool::new(false))).transpose()?.unwrap_or_default());
+        for helper in mem::take(&mut self.helpers) {
+            if !is_worker || helper.has_begun() {
+                results.extend(helper.end().await?.1?);
+            }
+        }
+        results.sort_unstable_by_key(|(number, _)| *number);
+        Ok(results.into_iter().map(|(_, hits)| hits).collect())
+    }
+
+    /// Adds queries, and returns the helpers that will not take them, because they found none left before.
+    fn add(&mut self, more: &[Query]) -> Vec<Helper> {
+        let mut waiting = self.queue.waiting();
+        waiting.extend(more.iter().enumerate().map(|(n, query)| (self.queries + n, query.clone())));
+        self.queries += more.len();
+        self.helpers.extract_if(.., |helper| helper.found_none.load(Ordering::Relaxed)).collect()
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.queue.waiting().clear();
+    }
+}
+
+/// A worker on a thread of the blocking pool.
+#[derive(Debug)]
+struct Helper {
+    is_claimed: Arc<AtomicBool>,
+    /// Whether it found no more queries, so that it ends. It changes while the queue is locked.
+    found_none: Arc<AtomicBool>,
+    task: JoinHandle<(Worker, InternalResult<Vec<Answered>>)>,
+}
+
+impl Helper {
+    fn start(worker: Worker) -> Self {
+        let (is_claimed, found_none) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (claimed, none) = (Arc::clone(&is_claimed), Arc::clone(&found_none));
+        let run = move || {
+            let answered =
+                if claimed.swap(true, Ordering::Relaxed) { Ok(Vec::new()) } else { worker.run(&none) };
+            (worker, answered)
+        };
+        Self { is_claimed, found_none, task: tokio::task::spawn_blocking(run) }
+    }
+
+    /// Whether it runs or has run queries. If it has not begun, it will run none, and must not be waited for: all threads of the
+    /// pool may be waiting like this one.
+    fn has_begun(&self) -> bool {
+        self.is_claimed.swap(true, Ordering::Relaxed)
+    }
+
+    /// Its worker and what it answered.
+    async fn end(self) -> InternalResult<(Worker, InternalResult<Vec<Answered>>)> {
+        self.task.await.map_err(Failure::internal)
+    }
+}
+
+/// What runs the queries of a batch. It holds the permit, because it may outlive the caller. The order of the fields matters:
+/// the transaction closes before another batch may open one, and before the store closes.
+#[derive(Debug)]
+struct Worker {
+    txn: Snapshot,
+    _permit: Option<Arc<OwnedSemaphorePermit>>,
+    shared: Arc<StoreShared>,
+    queue: Arc<Queue>,
+}
+
+impl Worker {
+    /// Runs queries until none is left; then it sets `found_none`.
+    fn run(&self, found_none: &AtomicBool) -> InternalResult<Vec<Answered>> {
+        let next = || {
+            let mut waiting = self.queue.waiting();
+            let next = waiting.pop_front();
+            found_none.store(next.is_none(), Ordering::Relaxed);
+            next
+        };
+        let answer = |(number, query)| Ok((number, run_query(&self.shared, &self.txn, &query)?));
+        iter::from_fn(next).map(answer).collect()
+    }
+}
+
+/// Opens `count` read transactions, on the same snapshot unless commits are faster.
+fn snapshots(kb: &Kb, count: usize) -> InternalResult<Vec<Snapshot>> {
+    let mut opened = Vec::new();
+    for _ in 0..SNAPSHOT_ATTEMPTS {
+        opened = (0..count).map(|_| kb.snapshot()).collect::<InternalResult<Vec<_>>>()?;
+        if opened.windows(2).all(|pair| pair.iter().map(|snapshot| snapshot.id()).is_sorted_by(|a, b| a == b))
+        {
+            break;
+        }
+    }
+    Ok(opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        sync::mpsc,
+        task::{Context, Waker},
+    };
+
+    use lkr_domain::{Scope, SparseVector};
+    use lkr_vectors::{Collection, CollectionSpec, Filter, QueryVector, VectorStore, on_blocking_thread};
+    use tokio::{runtime, task};
+
+    use super::*;
+    use crate::{LmdbOptions, LmdbStore, vectors::registry};
+
+    const THREADS: usize = 3;
+
+    /// Queries without results in the collection `points`, enough of them that each thread gets some.
+    fn queries() -> Vec<Query> {
+        let query = Query {
+            collection: Collection::new("points").unwrap(),
+            vector: QueryVector::Sparse(SparseVector::default()),
+            scope: Scope::All,
+            filter: Filter::all(),
+            limit: 1,
+        };
+        vec![query; THREADS]
+    }
+
+    async fn opened(dir: &std::path::Path) -> Arc<StoreShared> {
+        let options = LmdbOptions { search_threads: THREADS, ..LmdbOptions::default() };
+        let vectors = LmdbStore::open(dir, options).unwrap().vectors();
+        let collection = Collection::new("points").unwrap();
+        vectors.ensure(&CollectionSpec { collection, dense: None }).await.unwrap();
+        vectors.shared
+    }
+
+    #[test]
+    fn dropped_searches_keep_their_permits_until_their_threads_end() {
+        let dir = tempfile::tempdir().unwrap();
+        // The only blocking thread is busy, so no search makes progress.
+        let runtime = runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let shared = opened(dir.path()).await;
+            let (release, held) = mpsc::channel::<()>();
+            let busy = task::spawn_blocking(move || held.recv());
+            let before = shared.kb.reader_slots();
+            for _ in 0..2 * MAX_CONCURRENT_BATCHES {
+                let search = pin!(batch(&shared, queries()));
+                assert!(search.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            }
+            assert_eq!(shared.searches.available_permits(), 0);
+            let opened = shared.kb.reader_slots() - before;
+            // The builder's permits are fewer than those of one more search.
+            assert!(opened < (MAX_CONCURRENT_BATCHES + 1) * THREADS, "{opened} transactions");
+
+            drop(release);
+            assert!(busy.await.unwrap().is_err());
+            assert_eq!(batch(&shared, queries()).await.unwrap(), vec![Vec::new(); THREADS]);
+            // All permits are released.
+            drop(shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap());
+        });
+    }
+
+    #[test]
+    fn thread_that_may_block_needs_no_other_one() {
+        let dir = tempfile::tempdir().unwrap();
+        // The work has the only thread of the pool.
+        let runtime = runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let shared = opened(dir.path()).await;
+            let searching = Arc::clone(&shared);
+            let both = on_blocking_thread(move || async move {
+                let permits = searching.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap();
+                let without = batch(&searching, queries()).await.unwrap();
+                drop(permits);
+                let with_permit = batch(&searching, queries()).await.unwrap();
+                let name = Collection::new("points").unwrap();
+                let read = StoreShared::read(&searching, move |kb, txn| registry::require(kb, txn, &name));
+                (with_permit, without, read.await.is_ok())
+            });
+            let none = vec![Vec::new(); THREADS];
+            assert_eq!(both.await.unwrap(), (none.clone(), none, true));
+            // Helpers that did not begin have given back their permits.
+            drop(shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap());
+        });
+    }
+
+    #[test]
+    fn begun_batch_needs_no_other_thread_if_its_end_may_block() {
+        let dir = tempfile::tempdir().unwrap();
+        // The work has the only thread of the pool, so the thread of the batch does not begin.
+        let runtime = runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let shared = opened(dir.path()).await;
+            let searching = Arc::clone(&shared);
+            let both = on_blocking_thread(move || async move {
+                let begun = begin(&searching, queries()).unwrap().unwrap();
+                begun.finish(&queries()).await.unwrap()
+            });
+            assert_eq!(both.await.unwrap(), vec![Vec::new(); 2 * THREADS]);
+            drop(shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap());
+        });
+    }
+
+    #[tokio::test]
+    async fn batch_is_begun_only_while_searches_leave_a_thread() {
+        let dir = tempfile::tempdir().unwrap();
+        let shared = opened(dir.path()).await;
+        let others = shared.searches.acquire_many(THREADS as u32).await.unwrap();
+        assert!(begin(&shared, queries()).unwrap().is_none());
+        drop(others);
+        assert!(begin(&shared, Vec::new()).unwrap().is_none());
+        let begun = begin(&shared, queries()).unwrap().unwrap();
+        assert_eq!((begun.helpers.len(), begun.idle.len()), (1, THREADS - 1));
+    }
+
+    #[tokio::test]
+    async fn thread_of_a_begun_batch_that_found_no_query_left_begins_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let shared = opened(dir.path()).await;
+        let mut begun = begin(&shared, queries()).unwrap().unwrap();
+        while !begun.helpers[0].found_none.load(Ordering::Relaxed) {
+            task::yield_now().await;
+        }
+        let ended = begun.add(&queries());
+        assert_eq!((ended.len(), begun.helpers.len(), begun.idle.len()), (1, 0, THREADS - 1));
+        let (_, answered) = ended.into_iter().next().unwrap().end().await.unwrap();
+        assert_eq!(answered.unwrap().len(), THREADS);
+        assert_eq!(begun.queue.waiting().len(), THREADS);
+    }
+
+    #[tokio::test]
+    async fn dropped_batch_takes_no_more_queries() {
+        let dir = tempfile::tempdir().unwrap();
+        let shared = opened(dir.path()).await;
+        let batch = Batch::open(&shared, queries(), 1, None).unwrap();
+        let queue = Arc::clone(&batch.queue);
+        assert_eq!(queue.waiting().pop_front().map(|(number, _)| number), Some(0));
+        drop(batch);
+        assert!(queue.waiting().is_empty());
+    }
+}
