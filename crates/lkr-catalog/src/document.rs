@@ -8,9 +8,11 @@ use time::OffsetDateTime;
 
 use crate::{Error, Result};
 
-/// Version 1 of the record.
+/// The record, in version 1. A tag of serde and a flattened field would have the same form, but each value of the record would be
+/// copied twice when it is decoded.
 #[derive(Debug, Serialize, Deserialize)]
 struct DocumentV1 {
+    v: Version,
     space: String,
     revision: u64,
     title: String,
@@ -27,8 +29,9 @@ struct DocumentV1 {
     created_at: OffsetDateTime,
     #[serde(with = "time::serde::rfc3339")]
     updated_at: OffsetDateTime,
-    #[serde(flatten)]
-    created_by: Creator,
+    created_by: String,
+    #[serde(default)]
+    creator_id: String,
     #[serde(default)]
     category_by_hand: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,17 +40,17 @@ struct DocumentV1 {
     fingerprint: Option<Fingerprint>,
 }
 
-/// A record with its format version.
+/// The versions of the record.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "v")]
-enum Versioned {
+enum Version {
     #[serde(rename = "1")]
-    V1(DocumentV1),
+    V1,
 }
 
 pub(crate) fn encode(document: &Document) -> Result<Vec<u8>> {
     let document = document.clone();
-    let record = Versioned::V1(DocumentV1 {
+    let record = DocumentV1 {
+        v: Version::V1,
         space: document.space.into(),
         revision: document.revision,
         title: document.title,
@@ -62,17 +65,17 @@ pub(crate) fn encode(document: &Document) -> Result<Vec<u8>> {
         content_sha256: document.content_sha256,
         created_at: document.created_at,
         updated_at: document.updated_at,
-        created_by: document.created_by,
+        created_by: document.created_by.name,
+        creator_id: document.created_by.id,
         category_by_hand: document.category_by_hand,
         original: document.original,
         fingerprint: document.fingerprint,
-    });
+    };
     serde_json::to_vec(&record).map_err(|e| Error::corrupt("write document record", e))
 }
 
 pub(crate) fn decode(doc_id: DocId, bytes: &[u8]) -> Result<Document> {
-    let Versioned::V1(record) =
-        serde_json::from_slice(bytes).map_err(|e| Error::corrupt("read document record", e))?;
+    let record: DocumentV1 = read(bytes)?;
     Ok(Document {
         doc_id,
         space: space_of(record.space)?,
@@ -89,18 +92,15 @@ pub(crate) fn decode(doc_id: DocId, bytes: &[u8]) -> Result<Document> {
         content_sha256: record.content_sha256,
         created_at: record.created_at,
         updated_at: record.updated_at,
-        created_by: record.created_by,
+        created_by: Creator { name: record.created_by, id: record.creator_id },
         category_by_hand: record.category_by_hand,
         original: record.original,
         fingerprint: record.fingerprint,
     })
 }
 
-/// The versions of the record.
-#[derive(Debug, Deserialize)]
-enum Version {
-    #[serde(rename = "1")]
-    V1,
+fn read<'r, T: Deserialize<'r>>(bytes: &'r [u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|e| Error::corrupt("read document record", e))
 }
 
 /// The fields that every version of the record has.
@@ -115,9 +115,22 @@ struct Head<'r> {
 
 /// The space and the revision of a record; the rest is not decoded.
 pub(crate) fn decode_head(bytes: &[u8]) -> Result<(SpaceName, u64)> {
-    let head: Head<'_> =
-        serde_json::from_slice(bytes).map_err(|e| Error::corrupt("read document record", e))?;
+    let head: Head<'_> = read(bytes)?;
     Ok((space_of(head.space.into_owned())?, head.revision))
+}
+
+/// What the text of a document's chunks is read with.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct DocumentTitle {
+    /// The title.
+    pub title: String,
+    /// The ISO 639-1 code of the language; empty if it is unknown.
+    pub language: String,
+}
+
+/// The title and the language of a record; the rest is not decoded.
+pub(crate) fn decode_title(bytes: &[u8]) -> Result<DocumentTitle> {
+    read(bytes)
 }
 
 /// The space of a stored record. Records of versions without spaces name none.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lkr_domain::{DocId, Document, SpaceName};
 
-use crate::{Result, document};
+use crate::{DocumentTitle, Result, document};
 
 /// The record of a live document. Only what decides whether a search shows the document was decoded: a search looks at
 /// the records of hundreds of documents and shows ten.
@@ -31,6 +31,14 @@ impl DocumentRecord {
     #[must_use]
     pub const fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// The title and the language.
+    ///
+    /// # Errors
+    /// `Corrupt` if the record is damaged.
+    pub fn title(&self) -> Result<DocumentTitle> {
+        document::decode_title(&self.value)
     }
 
     /// The whole record.

@@ -55,6 +55,7 @@ pub use catalog::{Catalog, Stored};
 pub use change::ChangeNote;
 pub use collection_phase::{Arrival, CollectionPhase, CollectionState, LiveCollections};
 pub use concurrent_edit::{ConcurrentEdit, DocumentChange};
+pub use document::DocumentTitle;
 pub use document_record::DocumentRecord;
 pub use document_state::{DocumentState, FailedAttempt, UnfinishedTask};
 pub use embedding::Unembedded;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lkr_catalog::{Catalog, DocumentRecord};
+use lkr_catalog::{Catalog, DocumentRecord, DocumentTitle};
 use lkr_domain::{DocId, Document};
 use lkr_vectors::PointOrigin;
 
@@ -15,6 +15,8 @@ use crate::{
 
 /// Documents by id.
 pub(crate) type Documents = IdMap<DocId, Document>;
+/// Titles of documents by id.
+pub(crate) type Titles = IdMap<DocId, DocumentTitle>;
 /// Document records by id.
 pub(crate) type DocumentRecords = IdMap<DocId, DocumentRecord>;
 
@@ -42,9 +44,17 @@ impl Liveness {
 
     /// The documents of candidates.
     pub(crate) fn documents_of(&self, candidates: &[Candidate]) -> Result<Documents> {
+        self.records_of(candidates).map(|(id, record)| Ok((id, record.document()?))).collect()
+    }
+
+    /// The titles of the documents of candidates, which is less to decode.
+    pub(crate) fn titles_of(&self, candidates: &[Candidate]) -> Result<Titles> {
+        self.records_of(candidates).map(|(id, record)| Ok((id, record.title()?))).collect()
+    }
+
+    fn records_of(&self, candidates: &[Candidate]) -> impl Iterator<Item = (DocId, &DocumentRecord)> {
         let ids: BTreeSet<DocId> = candidates.iter().map(|candidate| candidate.origin.doc_id).collect();
-        let records = ids.into_iter().filter_map(|id| Some((id, self.records.get(&id)?)));
-        records.map(|(id, record)| Ok((id, record.document()?))).collect()
+        ids.into_iter().filter_map(|id| Some((id, self.records.get(&id)?)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lkr_catalog::chunk_of;
+use lkr_catalog::{DocumentTitle, chunk_of};
 use lkr_domain::{Chunk, Layer, PointId};
 use lkr_layers::indexed_chunk;
 use lkr_text::{LiteralMatches, Literals, QueryTerm};
@@ -14,7 +14,7 @@ use crate::{
     candidate::{self, Candidate},
     headings::{self, HeadingShares},
     ids::IdMap,
-    live::Documents,
+    live::Titles,
     points,
     rerank::{RerankOutcome, Reranking, rerank},
 };
@@ -61,11 +61,11 @@ impl Refinement {
         &self,
         vectors: &dyn VectorStore,
         candidates: &mut Vec<Candidate>,
-        documents: &Documents,
+        titles: &Titles,
     ) -> Result<Examined> {
         let ids: Vec<PointId> = candidates.iter().map(|candidate| candidate.id).collect();
         let points = points::read(vectors, Layer::Chunks, ids).await?;
-        let examined = self.examine_texts(candidates, points, documents).await?;
+        let examined = self.examine_texts(candidates, points, titles).await?;
         candidates.retain(|candidate| examined.contains_key(&candidate.id));
         let parent_share = match self.terms {
             Some(_) => headings::apply(candidates, |id| examined.get(&id)?.heading),
@@ -84,7 +84,7 @@ impl Refinement {
         query: &str,
         candidates: &mut [Candidate],
         examined: &Examined,
-        documents: &Documents,
+        titles: &Titles,
     ) -> RerankOutcome {
         let outcome = match &self.reranking {
             Reranking::Off => RerankOutcome::Off,
@@ -92,7 +92,7 @@ impl Refinement {
             Reranking::Model(reranker, time_limit) => {
                 let count = candidates.len().min(reranker.profile().candidates);
                 let (best, _) = candidates.split_at_mut(count);
-                let passages = best.iter().map(|best| passage(best, examined, documents)).collect();
+                let passages = best.iter().map(|best| passage(best, examined, titles)).collect();
                 rerank(&**reranker, *time_limit, query, best, passages).await
             }
         };
@@ -105,11 +105,11 @@ impl Refinement {
         &self,
         candidates: &[Candidate],
         points: Vec<Option<Point>>,
-        documents: &Documents,
+        titles: &Titles,
     ) -> Result<IdMap<PointId, ExaminedChunk>> {
         let inputs = candidates.iter().zip(points).filter_map(|(candidate, point)| {
-            let document = documents.get(&candidate.origin.doc_id)?;
-            Some((candidate.id, document.title.clone(), document.language.clone(), point?))
+            let DocumentTitle { title, language } = titles.get(&candidate.origin.doc_id)?.clone();
+            Some((candidate.id, title, language, point?))
         });
         let inputs: Vec<_> = inputs.collect();
         let (literals, terms) = (Arc::clone(&self.literals), self.terms.clone());
@@ -164,8 +164,8 @@ fn mark_exact(candidates: &mut [Candidate], examined: &IdMap<PointId, ExaminedCh
 }
 
 /// The text of a candidate for the reranker: title, headings and text.
-fn passage(candidate: &Candidate, examined: &Examined, documents: &Documents) -> String {
-    let title = documents.get(&candidate.origin.doc_id).map_or("", |document| document.title.as_str());
+fn passage(candidate: &Candidate, examined: &Examined, titles: &Titles) -> String {
+    let title = titles.get(&candidate.origin.doc_id).map_or("", |document| document.title.as_str());
     let chunk = examined.chunks.get(&candidate.id);
     chunk.map(|chunk| indexed_chunk(&title.into(), chunk)).unwrap_or_default()
 }

@@ -35,7 +35,7 @@ pub(crate) struct Retrieved {
     pub(crate) legs: Legs,
     /// The chunks in their final order.
     pub(crate) ranked: Ranked,
-    /// The documents of the candidates that were examined.
+    /// The documents of the page.
     pub(crate) documents: Documents,
     /// The contents of the page.
     pub(crate) contents: PageContents,
@@ -260,10 +260,10 @@ impl Round<'_> {
         let literal = literal_candidates(refinement, &legs);
         let mut candidates = shortlist(&ranked.candidates, paging, refinement.depth(), &literal);
         let shortlisted = candidates.len();
-        let documents = liveness.documents_of(&candidates)?;
-        let examining = refinement.examine(vectors, &mut candidates, &documents);
+        let titles = liveness.titles_of(&candidates)?;
+        let examining = refinement.examine(vectors, &mut candidates, &titles);
         let examined = times.measure(SearchStage::Read, examining).await?;
-        let reranking = refinement.rerank(&request.query, &mut candidates, &examined, &documents);
+        let reranking = refinement.rerank(&request.query, &mut candidates, &examined, &titles);
         let rerank = match refinement.reranking {
             Reranking::Off | Reranking::Unavailable => reranking.await,
             Reranking::Model(..) => times.measure(SearchStage::Rerank, reranking).await,
@@ -271,6 +271,7 @@ impl Round<'_> {
         let Examined { chunks, parent_share, lacks_quoted } = examined;
         ranked.scale_parents(parent_share);
         ranked.candidates = page(&candidates, request.group_by, request.top_k);
+        let documents = liveness.documents_of(&ranked.candidates)?;
         let contents = times.measure(SearchStage::Read, read_page(vectors, &ranked, chunks)).await?;
         let consistent = candidates.len() == shortlisted && contents.is_complete();
         Ok(Retrieved { legs, ranked, documents, contents, lacks_quoted, rerank, consistent })

@@ -8,8 +8,10 @@ pub struct LmdbOptions {
     /// neither memory nor disk. If the system refuses it, it is halved repeatedly, down to 1 GiB.
     pub map_size: usize,
     /// A collection of up to this many points has no clusters: a dense query scans all of them, exactly. Their vectors are
-    /// kept in memory for it, quantised, with their origins: one byte a dimension and 120 more. See docs/studies.md#quantised-vectors.
+    /// kept in memory for it, quantised: one byte a dimension. See docs/studies.md#quantised-vectors.
     pub codes_below: u64,
+    /// Of a collection of up to this many points, queries keep the ids and origins in memory, 120 bytes a point.
+    pub origins_below: u64,
     /// Up to this many candidates in a larger collection, a dense query scans all of them, exactly. See
     /// docs/studies.md#clusters.
     pub linear_below: u64,
@@ -19,7 +21,7 @@ pub struct LmdbOptions {
     /// The fewest new vectors that are added to clusters; fewer are scanned. Larger collections wait for a two-hundredth of
     /// their size.
     pub cluster_batch: u32,
-    /// The space that deleted data leaves is kept for later writes up to this many bytes, or up to an eighth of the data
+    /// The space that deleted data leaves is kept for later writes up to this many bytes, or up to a sixteenth of the data
     /// if that is more. What is beyond is given back to the file system, on Linux. See docs/studies.md#giving-pages-back.
     pub spare_bytes: u64,
     /// The number of threads that find the clusters of points. With 0 there are no clusters, expired rows are not removed and
@@ -34,7 +36,8 @@ impl Default for LmdbOptions {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
             map_size: 1 << 40,
-            codes_below: 60_000,
+            codes_below: 40_000,
+            origins_below: 60_000,
             linear_below: 15_000,
             probe: 32,
             cluster_batch: 1_000,

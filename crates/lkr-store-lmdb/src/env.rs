@@ -57,6 +57,11 @@ macro_rules! tables {
                     _ => None,
                 }
             }
+
+            /// All tables with their names.
+            pub(crate) const fn named_tables(&self) -> [(&'static str, Table); $count] {
+                [$((stringify!($name), self.tables.$name)),*]
+            }
         }
 
         const NAMES: [&str; $count] = [$(stringify!($name)),*];
@@ -149,7 +154,7 @@ impl Kb {
     }
 
     /// Gives free pages, from the page `from` on, back to the file system if more than `spare` bytes are free, and more
-    /// than an eighth of those in use. The caller must be the only writer, and have no transaction open. `None` if the file
+    /// than a sixteenth of those in use. The caller must be the only writer, and have no transaction open. `None` if the file
     /// system cannot take them.
     pub(crate) fn give_back(&self, spare: u64, from: u64) -> InternalResult<Option<GivenBack>> {
         give_back::give_back(&self.env, &self.readers, spare, from)

@@ -9,6 +9,7 @@ mod error;
 mod file_system;
 mod lock;
 mod open_marker;
+mod packing;
 mod page_check;
 mod queue;
 mod shared;

@@ -40,8 +40,8 @@ const PARTS: [&str; 3] = ["store/kb", "store/clusters", "blobs"];
 /// One document in this many stays when the others are deleted.
 const KEPT: usize = 10;
 
-/// Within this time after deletions, the store looks for free space that it can give back.
-const GIVES_BACK_WITHIN: Duration = Duration::from_secs(15);
+/// Within this time, the store packs pages and gives free space back. It looks for each every ten seconds.
+const AT_REST_AFTER: Duration = Duration::from_secs(40);
 
 /// The unit of `st_blocks`.
 const BLOCK: u64 = 512;
@@ -56,7 +56,7 @@ pub(super) struct DiskReport {
     chunks: u64,
     /// How many vectors there are, of all layers, and their dimensions.
     vectors: (u64, u64),
-    /// The allocated bytes of each part, before the churn, right after it, and when the store has given free space back.
+    /// The allocated bytes of each part: at rest before the churn, right after it, and at rest.
     before: [u64; PARTS.len()],
     after: [u64; PARTS.len()],
     at_rest: [u64; PARTS.len()],
@@ -81,8 +81,7 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
     let with_input = |document: Document| Some((document.doc_id, inputs.remove(&document.source)?));
     let mut stored: Vec<(DocId, Input)> = added.into_iter().filter_map(with_input).collect();
     ensure!(stored.len() == documents, "several documents have one source");
-    wait_until_background_work_is_done().await;
-    let before = parts(&args.data_dir)?;
+    let before = parts_at_rest(&args.data_dir).await?;
     let counts = kb.stats(&Scope::All).await?.counts;
     let mut random = XorShift64::new(0x9e37_79b9_7f4a_7c15);
     for _ in 0..args.churn * documents {
@@ -115,9 +114,9 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
     })
 }
 
-/// The allocated bytes of each part once the store has given free space back.
+/// The allocated bytes of each part once the store has packed its pages and given free space back.
 async fn parts_at_rest(data_dir: &Path) -> Result<[u64; PARTS.len()]> {
-    tokio::time::sleep(GIVES_BACK_WITHIN).await;
+    tokio::time::sleep(AT_REST_AFTER).await;
     wait_until_background_work_is_done().await;
     parts(data_dir)
 }

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     env::{Kb, Snapshot},
     error::{Failure, FailureKind, InternalResult},
+    packing::Packing,
     state,
     vectors::{Field, Quantised, QuantisedRow, read_bitmap, read_vector, registry},
     writer::Writer,
@@ -37,6 +38,11 @@ const OUTGROWN: u64 = 4;
 const CLEANUP_ROWS: usize = 2_000;
 /// How often free pages are looked for.
 const GIVE_BACK_INTERVAL: Duration = Duration::from_secs(10);
+/// How often tables are looked at whose pages may be part empty.
+const PACKING_INTERVAL: Duration = Duration::from_secs(10);
+/// Pages are packed while nothing was written for so long, for so long at a time.
+const BEFORE_PACKING: Duration = Duration::from_millis(20);
+const PACKING_TIME: Duration = Duration::from_millis(100);
 
 pub(super) struct Builder {
     pub(super) clusters: Arc<Clusters>,
@@ -100,16 +106,26 @@ impl Builder {
     pub(super) fn run(&self, entry: &StartupState) {
         self.log_failure("open the clusters of vectors", || self.load(entry));
         self.clusters.update(|signal| signal.opening = false);
-        let mut giving_back = GivingBack::default();
+        let (mut giving_back, mut packing) = (GivingBack::default(), Packing::default());
+        let mut look_at = Instant::now() + PACKING_INTERVAL;
         while !self.clusters.stopped() {
             self.log_failure("clean up", || self.clean_up());
             if let Some(failure) = self.log_failure("build the clusters of vectors", || self.feed_all()) {
                 self.clusters.report_failure(&failure);
             }
             self.log_failure("give free space back", || self.give_back(&mut giving_back));
-            if giving_back.from.is_none() && !self.clusters.wait(IDLE) {
-                // Reading all of the file for its fingerprint pays off once nothing changes it.
-                self.with_checksum();
+            if Instant::now() >= look_at {
+                look_at = Instant::now() + PACKING_INTERVAL;
+                self.log_failure("look for part empty pages", || packing.begin_if_due(&self.kb));
+            }
+            let until = if packing.is_under_way() { BEFORE_PACKING } else { IDLE };
+            if giving_back.from.is_none() && !self.clusters.wait(until) {
+                if packing.is_under_way() {
+                    self.log_failure("pack pages", || self.pack(&mut packing));
+                } else {
+                    // Reading all of the file for its fingerprint pays off once nothing changes it.
+                    self.with_checksum();
+                }
             }
             self.clusters.pause(ROUND_INTERVAL);
         }
@@ -163,6 +179,15 @@ impl Builder {
                 0 => {}
                 bytes => tracing::debug!(bytes, "free space given back to the file system"),
             }
+        }
+        Ok(())
+    }
+
+    /// Packs some slices of pages.
+    fn pack(&self, packing: &mut Packing) -> InternalResult<()> {
+        let until = Instant::now() + PACKING_TIME;
+        while packing.is_under_way() && !self.clusters.stopped() && Instant::now() < until {
+            packing.step(&self.kb, &self.writer)?;
         }
         Ok(())
     }

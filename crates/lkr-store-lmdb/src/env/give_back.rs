@@ -16,7 +16,7 @@ use crate::{error::InternalResult, page_check::FreePages};
 const SLICE: Duration = Duration::from_millis(20);
 
 /// Up to one in this many of the bytes in use is kept free for later writes. See docs/studies.md#giving-pages-back.
-const SPARE_SHARE: u64 = 8;
+const SPARE_SHARE: u64 = 16;
 
 /// What was given back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

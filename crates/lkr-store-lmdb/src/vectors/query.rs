@@ -57,7 +57,7 @@ fn hits(
     limit: usize,
 ) -> InternalResult<Vec<Hit>> {
     let (kb, origins) = (&shared.kb, &shared.caches.origins);
-    let known = if shared.clusters.scans_all(total) {
+    let known = if total <= shared.options.origins_below {
         // Those of a point that the table does not have are read below.
         let all = |table: &OriginTable, _, _| best.iter().map(|(_, id)| table.get(*id)).collect::<Vec<_>>();
         origins.read(kb, txn, collection, OriginTable::default, all)?
