@@ -39,10 +39,6 @@ const ROW_HEADER: usize = 10;
 const PAGE_NUMBER: usize = 8;
 /// The longest key.
 const MAX_KEY: usize = 511;
-/// Hardly less than the longest key and value of a row in a page: two such rows fill one.
-const WIDEST_ROW: usize = 2_020;
-/// Rows of so many bytes are more than a quarter of a page.
-const NOT_MERGED: usize = 1_100;
 /// How often pages are divided again at most in a slice. Once is usual; each needless division costs some rows' room.
 const MOST_DIVISIONS: usize = 16;
 
@@ -163,7 +159,7 @@ impl Slice {
     /// so its address says where a page begins.
     fn next(table: Table, txn: &RoTxn, after: &[u8]) -> InternalResult<Option<Self>> {
         let page_size = table.stat(txn)?.page_size as usize;
-        let room = page_size.saturating_sub(PAGE_HEADER).max(1);
+        let room = room(page_size);
         let (mut last, mut slice) = (None, Self { last: Vec::new(), pages: 0, packed: 1, rows: 0 });
         let (mut page, mut used, mut bytes) = (None, 0, 0);
         for row in table.range(txn, &(above(after), Bound::Unbounded))? {
@@ -199,13 +195,20 @@ const fn above(after: &[u8]) -> Bound<&[u8]> {
     if after.is_empty() { Bound::Unbounded } else { Bound::Excluded(after) }
 }
 
+/// The bytes of a page that rows may take.
+const fn room(page_size: usize) -> usize {
+    page_size.saturating_sub(PAGE_HEADER)
+}
+
+/// The bytes that a key and a value in a page may have. Two rows fit into a page; a longer value has pages of its own.
+const fn widest(room: usize) -> usize {
+    (room / 2).saturating_sub(ROW_HEADER)
+}
+
 /// The bytes that a row takes in a page with this room.
 const fn row_width(key: usize, value: usize, room: usize) -> usize {
-    // Two rows must fit into a page, or the value has pages of its own.
-    let most = room / 2 - 2;
-    let inline = ROW_HEADER - 2 + key + value;
-    let width = if inline > most { ROW_HEADER - 2 + key + PAGE_NUMBER } else { inline };
-    width.next_multiple_of(2) + 2
+    let inline = if key + value > widest(room) { PAGE_NUMBER } else { value };
+    (key + inline).next_multiple_of(2) + ROW_HEADER
 }
 
 /// Removes the rows above the key `after` and up to `last`, and inserts them again, so that they fill pages of their own.
@@ -263,6 +266,8 @@ fn behind(key: &[u8], number: u8) -> Option<Vec<u8>> {
 /// LMDB does not merge their page with a neighbour.
 struct Divider {
     table: Table,
+    /// The room of a page.
+    room: usize,
     keys: [Vec<u8>; 2],
     /// Whether the first of the two is there.
     has_first: bool,
@@ -284,30 +289,55 @@ impl Divider {
                 return Ok(None);
             }
         }
-        for key in &keys {
-            put_widest(table, txn, key)?;
-        }
-        Ok(Some(Self { table, keys, has_first: true, bytes: 0, left: MOST_DIVISIONS }))
+        let room = room(table.stat(txn)?.page_size as usize);
+        let divider = Self { table, room, keys, has_first: true, bytes: 0, left: MOST_DIVISIONS };
+        divider.keys.iter().try_for_each(|key| divider.put_widest(txn, key))?;
+        Ok(Some(divider))
+    }
+
+    fn put_widest(&self, txn: &mut RwTxn, key: &[u8]) -> InternalResult<()> {
+        let value = vec![0; widest(self.room).saturating_sub(key.len())];
+        Ok(self.table.put(txn, key, &value)?)
     }
 
     /// Divides the pages after a row of so many bytes was inserted.
     fn divide(&mut self, txn: &mut RwTxn, bytes: usize) -> InternalResult<()> {
         let [first, second] = &self.keys;
-        if !is_near_the_row_before(self.table, txn, if self.has_first { first } else { second })? {
+        if !self.is_near_the_row_before(txn, if self.has_first { first } else { second })? {
             return Ok(());
         }
         if self.has_first {
             self.bytes += bytes;
-            if self.bytes >= NOT_MERGED {
+            // LMDB does not merge a page of which a quarter is taken.
+            if self.bytes > self.room / 4 {
                 self.table.delete(txn, first)?;
                 (self.has_first, self.bytes) = (false, 0);
             }
         } else if self.left > 0 {
-            put_widest(self.table, txn, first)?;
+            self.put_widest(txn, first)?;
             self.has_first = true;
             self.left -= 1;
         }
         Ok(())
+    }
+
+    /// Whether the row with this key and the one before it are as near in memory as the rows of a page. Those of two pages may be, too,
+    /// because a page that was changed can be anywhere.
+    fn is_near_the_row_before(&self, txn: &RoTxn, key: &[u8]) -> InternalResult<bool> {
+        let Self { table, room, .. } = self;
+        let (Some(this), Some(before)) =
+            (table.get_greater_than_or_equal_to(txn, key)?, table.get_lower_than(txn, key)?)
+        else {
+            return Ok(false);
+        };
+        let bounds = |(key, value): (&[u8], &[u8])| {
+            let ends = [key.as_ptr_range().end.addr(), value.as_ptr_range().end.addr()];
+            // A value that has pages of its own is elsewhere.
+            let end = if ends[0].abs_diff(ends[1]) < *room { ends[0].max(ends[1]) } else { ends[0] };
+            (key.as_ptr().addr(), end)
+        };
+        let ((start, end), (start_before, end_before)) = (bounds(this), bounds(before));
+        Ok(end.max(end_before) - start.min(start_before) <= *room)
     }
 
     fn remove(self, txn: &mut RwTxn) -> InternalResult<()> {
@@ -316,29 +346,6 @@ impl Divider {
         }
         Ok(())
     }
-}
-
-fn put_widest(table: Table, txn: &mut RwTxn, key: &[u8]) -> InternalResult<()> {
-    Ok(table.put(txn, key, &vec![0; WIDEST_ROW.saturating_sub(key.len())])?)
-}
-
-/// Whether the row with this key and the one before it are as near in memory as the rows of a page. Those of two pages may be, too,
-/// because a page that was changed can be anywhere.
-fn is_near_the_row_before(table: Table, txn: &RoTxn, key: &[u8]) -> InternalResult<bool> {
-    let room = (table.stat(txn)?.page_size as usize).saturating_sub(PAGE_HEADER);
-    let (Some(this), Some(before)) =
-        (table.get_greater_than_or_equal_to(txn, key)?, table.get_lower_than(txn, key)?)
-    else {
-        return Ok(false);
-    };
-    let bounds = |(key, value): (&[u8], &[u8])| {
-        let ends = [key.as_ptr_range().end.addr(), value.as_ptr_range().end.addr()];
-        // A value that has pages of its own is elsewhere.
-        let end = if ends[0].abs_diff(ends[1]) < room { ends[0].max(ends[1]) } else { ends[0] };
-        (key.as_ptr().addr(), end)
-    };
-    let ((start, end), (start_before, end_before)) = (bounds(this), bounds(before));
-    Ok(end.max(end_before) - start.min(start_before) <= room)
 }
 
 /// Removes rows and returns them.

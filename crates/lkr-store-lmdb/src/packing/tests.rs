@@ -41,16 +41,16 @@ fn pack(env: &Environment, table: Table) -> usize {
     }
 }
 
-/// Inserts rows of several collections in turns, each behind those of the same collection, in a transaction for each turn.
+/// Inserts rows of several collections in turns, each behind those of the same collection.
 fn insert_in_turns(env: &Environment, table: Table, turns: u32, width: usize) {
+    let mut txn = env.write_txn().unwrap();
     for turn in 0..turns {
-        let mut txn = env.write_txn().unwrap();
         for collection in 0..4_u8 {
             let key = [&[collection][..], &turn.to_be_bytes()].concat();
             table.put(&mut txn, &key, &vec![collection; width]).unwrap();
         }
-        txn.commit().unwrap();
     }
+    txn.commit().unwrap();
 }
 
 /// Of the narrowest rows there are so many that their pages are below several of the level above.
@@ -150,9 +150,9 @@ proptest! {
     ) {
         let (env, table, _dir) = opened();
         let mut expected = BTreeMap::new();
+        let mut txn = env.write_txn().unwrap();
         for (prefix, filling, width, is_removed) in changes {
             let key = [prefix, vec![7; filling]].concat();
-            let mut txn = env.write_txn().unwrap();
             if is_removed {
                 table.delete(&mut txn, &key).unwrap();
                 expected.remove(&key);
@@ -161,8 +161,8 @@ proptest! {
                 table.put(&mut txn, &key, &value).unwrap();
                 expected.insert(key, value);
             }
-            txn.commit().unwrap();
         }
+        txn.commit().unwrap();
         let expected: Vec<_> = expected.into_iter().collect();
         let mut after = Vec::new();
         for part in expected.chunks(slice) {
