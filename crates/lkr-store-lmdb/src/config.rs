@@ -22,7 +22,8 @@ pub struct LmdbOptions {
     /// their size.
     pub cluster_batch: u32,
     /// The space that deleted data leaves is kept for later writes up to this many bytes, or up to a sixteenth of the data
-    /// if that is more. What is beyond is given back to the file system, on Linux. See docs/studies.md#giving-pages-back.
+    /// or 128 MiB, whichever is less, if that is more. What is beyond is given back to the file system, on Linux. See
+    /// docs/studies.md#giving-pages-back.
     pub spare_bytes: u64,
     /// The number of threads that find the clusters of points. With 0 there are no clusters, expired rows are not removed and
     /// no space is given back: for stores that are only read.

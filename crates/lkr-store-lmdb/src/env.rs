@@ -154,8 +154,8 @@ impl Kb {
     }
 
     /// Gives free pages, from the page `from` on, back to the file system if more than `spare` bytes are free, and more
-    /// than a sixteenth of those in use. The caller must be the only writer, and have no transaction open. `None` if the file
-    /// system cannot take them.
+    /// than a sixteenth of those in use or 128 MiB. The caller must be the only writer, and have no transaction open. `None` if
+    /// the file system cannot take them.
     pub(crate) fn give_back(&self, spare: u64, from: u64) -> InternalResult<Option<GivenBack>> {
         give_back::give_back(&self.env, &self.readers, spare, from)
     }

@@ -17,6 +17,8 @@ const SLICE: Duration = Duration::from_millis(20);
 
 /// Up to one in this many of the bytes in use is kept free for later writes. See docs/studies.md#giving-pages-back.
 const SPARE_SHARE: u64 = 16;
+/// But not more bytes than these, unless the options say so: the largest transactions write fewer.
+const MAX_SPARE: u64 = 128 << 20;
 
 /// What was given back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,7 +58,7 @@ fn punch(
     };
     let used = free.used * free.page as u64;
     let mut given = GivenBack::default();
-    if allocated(&file)? <= used + spare.max(used / SPARE_SHARE) {
+    if allocated(&file)? <= used + spare.max((used / SPARE_SHARE).min(MAX_SPARE)) {
         return Ok(given);
     }
     let (began, slice) = (Instant::now(), slice.max(reading.elapsed()));
