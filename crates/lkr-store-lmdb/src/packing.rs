@@ -9,9 +9,10 @@ use std::ops::Bound;
 use heed::{RoTxn, RwTxn};
 
 use crate::{
-    codec::{strip_checksum, with_checksum},
+    codec::{verify_checksum, with_checksum},
     env::{Kb, Table},
     error::InternalResult,
+    page_check::{NODE_HEADER, PAGE_HEADER},
     writer::Writer,
 };
 
@@ -32,9 +33,8 @@ const WIDE_ROWS: usize = 7;
 /// For so many pages, the rows without content stay behind the same row.
 const END_ROWS_PAGES: usize = 8;
 
-/// LMDB's header of a page, and of a row in it with its place in the page's list of rows.
-const PAGE_HEADER: usize = 16;
-const ROW_HEADER: usize = 10;
+/// What a row takes beside its key and its value: the header of its node, and its place in the page's list.
+const ROW_HEADER: usize = NODE_HEADER + 2;
 /// In place of a value that has pages of its own.
 const PAGE_NUMBER: usize = 8;
 /// The longest key.
@@ -46,7 +46,7 @@ const MOST_DIVISIONS: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Packing {
     /// The tables that are left, the next one last, and the key behind which the next slice of it begins.
-    tables: Vec<&'static str>,
+    tables: Vec<(&'static str, Table)>,
     after: Vec<u8>,
     /// The pages that were saved.
     saved: usize,
@@ -66,18 +66,16 @@ impl Packing {
         let txn = kb.snapshot()?;
         for (name, table) in kb.named_tables() {
             if is_due(Size::of(table, &txn)?, Size::packed(kb, &txn, name)?) {
-                self.tables.push(name);
+                self.tables.push((name, table));
             }
         }
-        *self = Self { tables: std::mem::take(&mut self.tables), ..Self::default() };
+        self.saved = 0;
         Ok(())
     }
 
     /// Packs the next slice.
     pub(crate) fn step(&mut self, kb: &Kb, writer: &Writer) -> InternalResult<()> {
-        let Some((name, table)) = self.tables.last().and_then(|name| Some((*name, kb.table(name)?))) else {
-            return Ok(());
-        };
+        let Some(&(name, table)) = self.tables.last() else { return Ok(()) };
         let slice = Slice::next(table, &*kb.snapshot()?, &self.after)?;
         let Some(slice) = slice else {
             // The record is left behind if the table changes meanwhile, which only means that the next pass is due earlier.
@@ -119,9 +117,8 @@ impl Size {
     /// The size when the table was last packed; nothing if that is unknown.
     fn packed(kb: &Kb, txn: &RoTxn, table: &str) -> InternalResult<Self> {
         let stored = kb.tables.meta.get(txn, key_of(table).as_bytes())?;
-        let bytes = stored.and_then(|checksummed| strip_checksum(checksummed, String::new).ok());
-        let numbers = bytes.map_or([].as_slice(), |bytes| bytes.as_chunks().0);
-        let [pages, rows] = numbers else { return Ok(Self::default()) };
+        let numbers = stored.and_then(verify_checksum).map(|bytes| bytes.as_chunks().0);
+        let Some([pages, rows]) = numbers else { return Ok(Self::default()) };
         Ok(Self { pages: u64::from_le_bytes(*pages), rows: u64::from_le_bytes(*rows) })
     }
 

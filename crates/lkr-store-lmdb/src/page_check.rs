@@ -16,7 +16,11 @@ use std::{
     path::Path,
 };
 
-pub(crate) use self::{free::FreePages, tree::TableRow};
+pub(crate) use self::{
+    free::FreePages,
+    node::{HEADER as PAGE_HEADER, NODE_HEADER},
+    tree::TableRow,
+};
 use self::{node::Meta, tree::Trees};
 
 /// Further findings are only counted.

@@ -74,6 +74,10 @@ fn pages_of_rows_that_were_inserted_among_others_become_full() {
     }
 }
 
+fn names(packing: &Packing) -> Vec<&'static str> {
+    packing.tables.iter().map(|(name, _)| *name).collect()
+}
+
 #[test]
 fn pass_packs_all_tables_that_changed_and_remembers_their_sizes() {
     let dir = tempfile::tempdir().unwrap();
@@ -87,7 +91,7 @@ fn pass_packs_all_tables_that_changed_and_remembers_their_sizes() {
 
     let mut packing = Packing::default();
     packing.begin_if_due(&kb).unwrap();
-    assert_eq!(packing.tables, ["state", "dense"]);
+    assert_eq!(names(&packing), ["state", "dense"]);
     while packing.is_under_way() {
         packing.step(&kb, &writer).unwrap();
     }
@@ -100,7 +104,7 @@ fn pass_packs_all_tables_that_changed_and_remembers_their_sizes() {
     assert!(!packing.is_under_way(), "nothing has changed");
     insert_in_turns(&kb.writing(), kb.tables.bodies, 800, 100);
     packing.begin_if_due(&kb).unwrap();
-    assert_eq!(packing.tables, ["bodies"]);
+    assert_eq!(names(&packing), ["bodies"]);
 }
 
 #[test]

@@ -8,8 +8,9 @@ use std::{
 use super::META_PAGES;
 
 /// The length of a page header: page number, padding, flags, bounds of the free space.
-pub(super) const HEADER: usize = 16;
-const NODE_HEADER: usize = 8;
+pub(crate) const HEADER: usize = 16;
+/// The length of a node in front of its key: length and flags of the value, length of the key.
+pub(crate) const NODE_HEADER: usize = 8;
 const MAGIC: u32 = 0xBEEF_C0DE;
 const VERSION: u32 = 1;
 

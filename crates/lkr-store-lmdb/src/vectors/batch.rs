@@ -272,45 +272,46 @@ mod tests {
         });
     }
 
-    #[test]
-    fn thread_that_may_block_needs_no_other_one() {
+    /// Does `work` on the only thread of the pool, and waits until all permits are given back, those of helpers that did not
+    /// begin, too.
+    fn on_the_only_thread<T, F>(work: impl FnOnce(Arc<StoreShared>) -> F + Send + 'static) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T>,
+    {
         let dir = tempfile::tempdir().unwrap();
-        // The work has the only thread of the pool.
         let runtime = runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
         runtime.block_on(async {
             let shared = opened(dir.path()).await;
             let searching = Arc::clone(&shared);
-            let both = on_blocking_thread(move || async move {
-                let permits = searching.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap();
-                let without = batch(&searching, queries()).await.unwrap();
-                drop(permits);
-                let with_permit = batch(&searching, queries()).await.unwrap();
-                let name = Collection::new("points").unwrap();
-                let read = StoreShared::read(&searching, move |kb, txn| registry::require(kb, txn, &name));
-                (with_permit, without, read.await.is_ok())
-            });
-            let none = vec![Vec::new(); THREADS];
-            assert_eq!(both.await.unwrap(), (none.clone(), none, true));
-            // Helpers that did not begin have given back their permits.
+            let done = on_blocking_thread(move || work(searching)).await.unwrap();
             drop(shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap());
+            done
+        })
+    }
+
+    #[test]
+    fn thread_that_may_block_needs_no_other_one() {
+        let both = on_the_only_thread(|searching| async move {
+            let permits = searching.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap();
+            let without = batch(&searching, queries()).await.unwrap();
+            drop(permits);
+            let with_permit = batch(&searching, queries()).await.unwrap();
+            let name = Collection::new("points").unwrap();
+            let read = StoreShared::read(&searching, move |kb, txn| registry::require(kb, txn, &name));
+            (with_permit, without, read.await.is_ok())
         });
+        let none = vec![Vec::new(); THREADS];
+        assert_eq!(both, (none.clone(), none, true));
     }
 
     #[test]
     fn begun_batch_needs_no_other_thread_if_its_end_may_block() {
-        let dir = tempfile::tempdir().unwrap();
-        // The work has the only thread of the pool, so the thread of the batch does not begin.
-        let runtime = runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
-        runtime.block_on(async {
-            let shared = opened(dir.path()).await;
-            let searching = Arc::clone(&shared);
-            let both = on_blocking_thread(move || async move {
-                let begun = begin(&searching, queries()).unwrap().unwrap();
-                begun.finish(&queries()).await.unwrap()
-            });
-            assert_eq!(both.await.unwrap(), vec![Vec::new(); 2 * THREADS]);
-            drop(shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap());
+        let hits = on_the_only_thread(|searching| async move {
+            let begun = begin(&searching, queries()).unwrap().unwrap();
+            begun.finish(&queries()).await.unwrap()
         });
+        assert_eq!(hits, vec![Vec::new(); 2 * THREADS]);
     }
 
     #[tokio::test]

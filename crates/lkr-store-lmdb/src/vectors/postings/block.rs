@@ -5,14 +5,15 @@
 use crate::{
     codec::{FieldReader, damaged, put_varint, strip_checksum, with_checksum},
     error::InternalResult,
+    page_check::PAGE_HEADER,
     vectors::keys,
 };
 
 /// An id and its weight.
 pub(crate) type Entry = (u32, f32);
 
-/// The largest block with its checksum: LMDB gives it a page of its own, which has a header of 16 bytes.
-pub(super) const MAX_BYTES: usize = 4_096 - 16;
+/// The largest block with its checksum: LMDB gives it a page of its own.
+pub(super) const MAX_BYTES: usize = 4_096 - PAGE_HEADER;
 /// The bytes in front of the differences: the checksum and the number of entries.
 const HEADER_BYTES: usize = 4 + 2;
 /// In the number of entries: each weight has two bytes.
