@@ -246,6 +246,26 @@ mod tests {
         assert_eq!(passages.await.unwrap(), query);
     }
 
+    /// The tokens of the last short text are kept.
+    #[tokio::test]
+    async fn vector_of_a_text_does_not_depend_on_what_was_asked_before() {
+        let (embedder, other) = (tiny(), tiny());
+        let long = "the council approved ".repeat(90);
+        for text in
+            ["two weeks", "Two weeks", "two weeks ", "the council", long.as_str(), "two weeks", "", "two"]
+        {
+            let letters = embedder.letters_per_piece(text);
+            let texts = [text.to_owned()];
+            let vectors = embedder.embed(EmbedKind::Query, &texts).await.unwrap();
+            assert_eq!(vectors, other.embed(EmbedKind::Query, &texts).await.unwrap(), "{text}");
+            assert_eq!(
+                (letters, letters),
+                (embedder.letters_per_piece(text), other.letters_per_piece(text)),
+                "{text}"
+            );
+        }
+    }
+
     #[tokio::test]
     async fn dropped_calls_release_their_threads() {
         let embedder = tiny();

@@ -1,6 +1,7 @@
 //! Converts texts to token ids and measures how well a vocabulary covers a text.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use lkr_models::Result;
 use serde::Deserialize;
@@ -14,6 +15,8 @@ const FIRST_CUT: usize = 16;
 const LAST_CUT: usize = 256;
 /// The number of tokens beyond the limit that must separate kept tokens from those that a cut may have changed.
 const MARGIN: usize = 128;
+/// The last text of so many bytes or fewer is kept with its ids: a query is examined for its language, and then embedded.
+const MAX_KEPT_BYTES: usize = 512;
 /// The number of characters that are examined for coverage.
 const COVERAGE_SAMPLE: usize = 4096;
 
@@ -41,6 +44,8 @@ pub(crate) struct TextTokenizer {
     /// The special tokens before and after a text.
     around: [Vec<u32>; 2],
     unknown: Option<u32>,
+    /// The last short text, prepared, and its ids.
+    last: Mutex<Option<(String, Vec<u32>)>>,
 }
 
 impl TextTokenizer {
@@ -59,7 +64,7 @@ impl TextTokenizer {
             return Err(error::file(path, format_args!("no text fits the limit of {max_tokens} tokens")));
         }
         let unknown = unknown_token(&inner, bytes).map_err(|why| error::file(path, why))?;
-        Ok(Self { inner, lower_case, max_tokens, around, unknown })
+        Ok(Self { inner, lower_case, max_tokens, around, unknown, last: Mutex::default() })
     }
 
     /// The token ids of `text`, cut at its end to the model's limit, with special tokens.
@@ -78,10 +83,10 @@ impl TextTokenizer {
         let last = room.saturating_mul(LAST_CUT);
         loop {
             let cut = prefix(&text, characters);
-            let encoding = self.inner.encode_fast(cut, false).map_err(error::internal)?;
+            let ids = self.ids(cut).map_err(error::internal)?;
             let complete = cut.len() == text.len() || characters >= last;
-            if complete || encoding.len() >= room + MARGIN {
-                return Ok(encoding.get_ids().to_vec());
+            if complete || ids.len() >= room + MARGIN {
+                return Ok(ids);
             }
             characters = characters.saturating_mul(4).min(last);
         }
@@ -98,14 +103,26 @@ impl TextTokenizer {
         let text = prefix(text, COVERAGE_SAMPLE);
         let letters = text.chars().filter(|c| c.is_alphabetic()).count();
         let prepared = self.prepare(text);
-        let encoding = self.inner.encode_fast(prepared.as_str(), false).ok()?;
+        let ids = self.ids(&prepared).ok()?;
         let pieces = match self.unknown {
-            Some(unknown) if encoding.get_ids().contains(&unknown) => {
-                self.pieces_with_unknown(&prepared, unknown)?
-            }
-            _ => encoding.len(),
+            Some(unknown) if ids.contains(&unknown) => self.pieces_with_unknown(&prepared, unknown)?,
+            _ => ids.len(),
         };
         (letters > 0).then(|| letters as f32 / pieces.max(1) as f32)
+    }
+
+    /// The ids of a prepared text.
+    fn ids(&self, prepared: &str) -> tokenizers::Result<Vec<u32>> {
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_short = prepared.len() <= MAX_KEPT_BYTES;
+        if is_short && let Some((_, ids)) = last().as_ref().filter(|(text, _)| text == prepared) {
+            return Ok(ids.clone());
+        }
+        let ids = self.inner.encode_fast(prepared, false)?.get_ids().to_vec();
+        if is_short {
+            *last() = Some((prepared.to_owned(), ids.clone()));
+        }
+        Ok(ids)
     }
 
     /// The number of pieces of a prepared text, with each character of an unknown token as one. Where tokens are takes time to
