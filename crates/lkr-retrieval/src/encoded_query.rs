@@ -1,4 +1,4 @@
-//! Encoding a query for the legs: its dense vector and its sparse vector.
+//! What legs ask for: a query's dense vector, which a model makes, and its sparse vector.
 
 use std::sync::Arc;
 
@@ -65,36 +65,33 @@ impl DenseEncoder {
     }
 }
 
-/// Encodes `query`, or only the kind of vector that the options name. If the model fails, the query is sparse only.
-pub(crate) async fn encode(
+/// Encodes `query` for the dense legs, unless the options name the sparse ones. If the model fails, the query has no vector.
+pub(crate) async fn encode_dense(
     query: &str,
-    sparse: SparseVector,
     encoder: &DenseEncoder,
     SearchOptions { only, embed_timeout, .. }: &SearchOptions,
 ) -> EncodedQuery {
     let only = *only;
-    let sparse = if only == Some(LegKind::Dense) { SparseVector::default() } else { sparse };
-    let sparse_only = EncodedQuery { sparse, ..EncodedQuery::default() };
     if only == Some(LegKind::Sparse) {
-        return sparse_only;
+        return EncodedQuery::default();
     }
     let embedder = match encoder {
         DenseEncoder::Model(embedder) => &**embedder,
         DenseEncoder::ModelMismatch(_) => {
             let warnings = vec![warning::MODEL_MISMATCH.to_owned()];
-            return EncodedQuery { warnings, degraded: true, ..sparse_only };
+            return EncodedQuery { warnings, degraded: true, ..EncodedQuery::default() };
         }
         DenseEncoder::NoModel => {
-            return EncodedQuery { warnings: vec![warning::NO_MODEL.to_owned()], ..sparse_only };
+            return EncodedQuery { warnings: vec![warning::NO_MODEL.to_owned()], ..EncodedQuery::default() };
         }
     };
     if only.is_none() && !knows_language(embedder, query) {
-        return sparse_only;
+        return EncodedQuery::default();
     }
     let model = &embedder.profile().id;
     let embedding = embed(embedder, query).instrument(debug_span!("model.embed", texts = 1));
     match timeout(*embed_timeout, embedding).await {
-        Ok(Ok(dense)) => return EncodedQuery { dense: Some(dense), ..sparse_only },
+        Ok(Ok(dense)) => return EncodedQuery { dense: Some(dense), ..EncodedQuery::default() },
         Ok(Err(error)) => {
             tracing::warn!(%error, model, "embedding the query failed; searching by keyword only");
         }
@@ -102,7 +99,11 @@ pub(crate) async fn encode(
             tracing::warn!(model, timeout = ?embed_timeout, "embedding the query timed out; searching by keyword only");
         }
     }
-    EncodedQuery { warnings: vec![warning::MODEL_FAILED.to_owned()], degraded: true, ..sparse_only }
+    EncodedQuery {
+        warnings: vec![warning::MODEL_FAILED.to_owned()],
+        degraded: true,
+        ..EncodedQuery::default()
+    }
 }
 
 fn knows_language(embedder: &dyn Embedder, query: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::try_join;
 use lkr_domain::SparseVector;
 use lkr_models::SparseEncoder;
 use lkr_text::{Literals, QueryTerm, query_terms};
@@ -9,10 +10,11 @@ use lkr_vectors::on_blocking_thread;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
-    CacheKey, Fusion, LegCandidates, Mode, Result, SearchProfile, SearchRequest, SearchResponse, SearchStage,
+    CacheKey, Fusion, LegCandidates, LegKind, Mode, Result, SearchProfile, SearchRequest, SearchResponse,
+    SearchStage,
     assemble::{QueryMarks, assemble},
     blocking::blocking,
-    encoded_query::{DenseEncoder, EncodedQuery, encode},
+    encoded_query::{DenseEncoder, EncodedQuery, encode_dense},
     legs::BegunLegs,
     model_sources::ModelSources,
     profile::StageTimes,
@@ -109,6 +111,16 @@ struct Search<'a> {
     times: Arc<StageTimes>,
 }
 
+/// What is known of a query without its dense vector.
+#[derive(Debug)]
+struct BegunSparse {
+    terms: Arc<[QueryTerm]>,
+    vector: SparseVector,
+    /// The catalog's generation, if it was read, which must be before the legs.
+    generation: Option<u64>,
+    legs: Option<BegunLegs>,
+}
+
 /// What a search does once its query is encoded.
 #[derive(Debug)]
 struct Retrieval {
@@ -183,11 +195,13 @@ impl<'a> Search<'a> {
     /// Encodes the query. `generation` is the catalog's, if it was read already.
     async fn retrieval(&self, generation: Option<u64>) -> Result<Retrieval> {
         let Self { state, request, .. } = self;
+        // The model is asked first, so that it works while the terms are found and the sparse legs begin.
+        let encoding = self.times.measure(SearchStage::Encode, self.encode_dense());
+        let (dense, begun) = try_join(encoding, self.begin(generation)).await?;
+        let BegunSparse { terms, vector, generation, legs } = begun;
+        let is_asked = state.options.only != Some(LegKind::Dense);
+        let query = EncodedQuery { sparse: if is_asked { vector } else { SparseVector::default() }, ..dense };
         let literals = Arc::new(Literals::of(&request.query));
-        let terms: Arc<[QueryTerm]> = query_terms(&request.query).into();
-        let sparse = SparseEncoder::default().terms(&terms);
-        let (generation, begun) = self.begin(generation, &sparse).await?;
-        let query = self.times.measure(SearchStage::Encode, self.encode(sparse)).await?;
         let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;
         let refinement = Refinement {
             literals: Arc::clone(&literals),
@@ -199,34 +213,32 @@ impl<'a> Search<'a> {
             request: request.clone(),
             generation,
             query,
-            begun,
+            begun: legs,
             marks: QueryMarks { terms, literals },
             refinement,
             times: Arc::clone(&self.times),
         })
     }
 
-    /// Begins the sparse legs, if a model embeds the query in this process meanwhile: another processor may be idle then. Also
-    /// returns the catalog's generation, if it was read, which must be before the legs.
-    async fn begin(
-        &self,
-        generation: Option<u64>,
-        sparse: &SparseVector,
-    ) -> Result<(Option<u64>, Option<BegunLegs>)> {
+    /// Finds the terms of the query. If a model embeds it in this process meanwhile, the sparse legs begin, too: another
+    /// processor may be idle then.
+    async fn begin(&self, mut generation: Option<u64>) -> Result<BegunSparse> {
         let Self { state, request, .. } = self;
         let options = &state.options;
-        if options.only.is_some() || !self.encoder.runs_in_process() || !state.vectors.reads_block() {
-            return Ok((generation, None));
+        let terms: Arc<[QueryTerm]> = query_terms(&request.query).into();
+        let vector = SparseEncoder::default().terms(&terms);
+        let mut legs = None;
+        if options.only.is_none() && self.encoder.runs_in_process() && state.vectors.reads_block() {
+            if generation.is_none() {
+                generation = Some(state.catalog.generation(&request.scope).await?);
+            }
+            legs = begin(&*state.vectors, request, &vector, options).await?;
         }
-        let generation = match generation {
-            Some(generation) => generation,
-            None => state.catalog.generation(&request.scope).await?,
-        };
-        Ok((Some(generation), begin(&*state.vectors, request, sparse, options).await?))
+        Ok(BegunSparse { terms, vector, generation, legs })
     }
 
-    async fn encode(&self, sparse: SparseVector) -> Result<EncodedQuery> {
-        let mut query = encode(&self.request.query, sparse, &self.encoder, &self.state.options).await;
+    async fn encode_dense(&self) -> Result<EncodedQuery> {
+        let mut query = encode_dense(&self.request.query, &self.encoder, &self.state.options).await;
         if let Some(dense) = &mut query.dense
             && dense.cosine_scale.is_none()
         {

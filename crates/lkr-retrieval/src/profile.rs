@@ -15,9 +15,9 @@ use crate::LegKind;
 pub enum SearchStage {
     /// Waiting until fewer searches run.
     Admission,
-    /// Encoding the query: its dense and its sparse vector.
+    /// Making the query's dense vector. The terms of the query are found meanwhile, and sparse legs may begin.
     Encode,
-    /// One batch of legs: their queries to the store.
+    /// One batch of legs: their queries to the store, but for those that were answered before the dense vector was made.
     Legs,
     /// Dropping stale hits, and fusing the others.
     Fuse,

@@ -184,6 +184,9 @@ fn candidates(legs: &Legs, layers: &[RankedLayer], fusion: Fusion) -> Vec<Candid
 
 /// The chunks that a leg listed, once each.
 fn origins(legs: &Legs) -> IdMap<PointId, PointOrigin> {
-    let chunks = legs.all.iter().filter(|leg: &&Leg| leg.layer == Layer::Chunks);
-    chunks.flat_map(|leg| &leg.hits).map(|hit| (hit.id, hit.origin)).collect()
+    let mut origins = IdMap::default();
+    for leg in legs.all.iter().filter(|leg: &&Leg| leg.layer == Layer::Chunks) {
+        origins.extend(leg.hits.iter().map(|hit| (hit.id, hit.origin)));
+    }
+    origins
 }

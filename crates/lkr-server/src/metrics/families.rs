@@ -127,7 +127,7 @@ pub(super) const SEARCHES: MetricFamily = histogram(
 pub(super) const SEARCH_STAGES: MetricFamily = histogram(
     "lkr_search_stage_duration_seconds",
     &[SEARCH_STAGE],
-    "Time of each stage of searches that missed the cache, and of contexts. All legs of a round are one query to the store.",
+    "Time of each stage of searches that missed the cache, and of contexts. Keyword legs may begin during encode; legs is the time that all legs take after it.",
 );
 pub(super) const LEG_CANDIDATES: MetricFamily = counter(
     "lkr_search_leg_candidates_total",
