@@ -1,9 +1,13 @@
 //! The stored form of a document's record.
 
-use std::borrow::Cow;
+use std::fmt;
 
 use lkr_domain::{Counts, Creator, DocId, Document, Fingerprint, Metadata, Original, SpaceName};
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer as _, Serialize,
+    de::{self, IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::Deserializer;
 use time::OffsetDateTime;
 
 use crate::{Error, Result};
@@ -104,19 +108,61 @@ fn read<'r, T: Deserialize<'r>>(bytes: &'r [u8]) -> Result<T> {
 }
 
 /// The fields that every version of the record has.
-#[derive(Debug, Deserialize)]
-struct Head<'r> {
-    #[serde(rename = "v")]
-    _version: Version,
-    #[serde(borrow)]
-    space: Cow<'r, str>,
-    revision: u64,
+#[derive(Debug, Default)]
+struct Head {
+    version: Option<Version>,
+    space: Option<String>,
+    revision: Option<u64>,
 }
 
-/// The space and the revision of a record; the rest is not decoded.
+/// The names of a record's fields.
+#[derive(Debug, Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum FieldName {
+    V,
+    Space,
+    Revision,
+    #[serde(other)]
+    Other,
+}
+
+/// Reads fields until the head is complete.
+struct HeadReader<'h>(&'h mut Head);
+
+impl<'r> Visitor<'r> for HeadReader<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a document record")
+    }
+
+    fn visit_map<A: MapAccess<'r>>(self, mut record: A) -> std::result::Result<(), A::Error> {
+        let Self(head) = self;
+        while !matches!(head, Head { version: Some(_), space: Some(_), revision: Some(_) })
+            && let Some(name) = record.next_key()?
+        {
+            match name {
+                FieldName::V => head.version = Some(record.next_value()?),
+                FieldName::Space => head.space = Some(record.next_value()?),
+                FieldName::Revision => head.revision = Some(record.next_value()?),
+                FieldName::Other => record.next_value::<IgnoredAny>().map(drop)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The space and the revision of a record, which are its first fields. The rest is not looked at: a search asks for the heads of
+/// hundreds of records.
 pub(crate) fn decode_head(bytes: &[u8]) -> Result<(SpaceName, u64)> {
-    let head: Head<'_> = read(bytes)?;
-    Ok((space_of(head.space.into_owned())?, head.revision))
+    let mut head = Head::default();
+    let read = Deserializer::from_slice(bytes).deserialize_map(HeadReader(&mut head));
+    if let Head { version: Some(_), space: Some(space), revision: Some(revision) } = head {
+        // That the reader ended before the record does is an error, too.
+        return Ok((space_of(space)?, revision));
+    }
+    let why = read.err().unwrap_or_else(|| de::Error::custom("no version, space or revision"));
+    Err(Error::corrupt("read document record", why))
 }
 
 /// What the text of a document's chunks is read with.
@@ -159,7 +205,7 @@ mod tests {
     fn damaged_record_has_no_head() {
         let unknown = RECORD.replace(r#""v": "1""#, r#""v": "2""#);
         let headless = RECORD.strip_prefix('{').unwrap();
-        let cut_off = RECORD.strip_suffix('}').unwrap();
+        let cut_off = RECORD.strip_suffix(", \"revision\": 7}").unwrap();
         for record in [unknown.as_str(), headless, cut_off, r#"{"v": "1"}"#, ""] {
             assert_eq!(decode_head(record.as_bytes()).unwrap_err().kind(), crate::ErrorKind::Corrupt);
         }
