@@ -43,6 +43,8 @@ const PACKING_INTERVAL: Duration = Duration::from_secs(10);
 /// Pages are packed while nothing was written for so long, for so long at a time.
 const BEFORE_PACKING: Duration = Duration::from_millis(20);
 const PACKING_TIME: Duration = Duration::from_millis(100);
+/// How long no pass is begun after one that failed.
+const AFTER_FAILED_PACKING: Duration = Duration::from_secs(600);
 
 pub(super) struct Builder {
     pub(super) clusters: Arc<Clusters>,
@@ -121,7 +123,10 @@ impl Builder {
             let until = if packing.is_under_way() { BEFORE_PACKING } else { IDLE };
             if giving_back.from.is_none() && !self.clusters.wait(until) {
                 if packing.is_under_way() {
-                    self.log_failure("pack pages", || self.pack(&mut packing));
+                    if self.log_failure("pack pages", || self.pack(&mut packing)).is_some() {
+                        // A full disk, for example, fails every slice.
+                        (packing, look_at) = (Packing::default(), Instant::now() + AFTER_FAILED_PACKING);
+                    }
                 } else {
                     // Reading all of the file for its fingerprint pays off once nothing changes it.
                     self.with_checksum();

@@ -102,12 +102,30 @@ fn sum_of_products(query: &[i16], codes: &[u8]) -> i32 {
 
 /// `Σ query · row` and `Σ row · row` in double precision, where `row` contains little-endian values at any alignment.
 pub(crate) fn exact_products(query: &[f32], row: &[[u8; 4]]) -> (f64, f64) {
-    exact_products_of(query, row, f32::from_le_bytes)
+    #[cfg(target_arch = "x86_64")]
+    if has_extensions() {
+        // SAFETY: the check above found the instructions that the function was compiled for.
+        #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
+        return unsafe { exact_products_avx2(query, row) };
+    }
+    exact_lanes(query, row, |values| values.map(f32::from_le_bytes))
 }
 
 /// The same of little-endian values of half precision.
 pub(crate) fn exact_products_of_halves(query: &[f32], row: &[[u8; 2]]) -> (f64, f64) {
-    exact_products_of(query, row, half_value)
+    #[cfg(target_arch = "x86_64")]
+    if has_extensions() && std::arch::is_x86_feature_detected!("avx512f") {
+        // SAFETY: the check above found the instructions that the function was compiled for.
+        #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
+        return unsafe { exact_products_of_halves_avx512(query, row) };
+    }
+    #[cfg(target_arch = "x86_64")]
+    if has_extensions() {
+        // SAFETY: the check above found the instructions that the function was compiled for.
+        #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
+        return unsafe { exact_products_of_halves_avx2(query, row) };
+    }
+    exact_lanes(query, row, |values| values.map(half_value))
 }
 
 /// A finite value of half precision. Compilers can vectorise it.
@@ -131,17 +149,6 @@ fn dot_of<T: Copy>(query: &[f32], row: &[T], value: impl Fn(T) -> f32 + Copy) ->
         return unsafe { dot_avx2(query, row, value) };
     }
     lanes::<false, T>(query, row, value)
-}
-
-#[inline(always)]
-fn exact_products_of<T: Copy>(query: &[f32], row: &[T], value: impl Fn(T) -> f32 + Copy) -> (f64, f64) {
-    #[cfg(target_arch = "x86_64")]
-    if has_extensions() {
-        // SAFETY: the check above found the instructions that the function was compiled for.
-        #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
-        return unsafe { exact_products_avx2(query, row, value) };
-    }
-    exact_lanes(query, row, value)
 }
 
 /// Whether the processor has what the functions below use. Each one with AVX2 has F16C.
@@ -168,8 +175,21 @@ fn dot_avx2<T: Copy>(query: &[f32], row: &[T], value: impl Fn(T) -> f32 + Copy) 
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn exact_products_avx2<T: Copy>(query: &[f32], row: &[T], value: impl Fn(T) -> f32 + Copy) -> (f64, f64) {
-    exact_lanes(query, row, value)
+fn exact_products_avx2(query: &[f32], row: &[[u8; 4]]) -> (f64, f64) {
+    exact_lanes(query, row, |values| values.map(f32::from_le_bytes))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn exact_products_of_halves_avx2(query: &[f32], row: &[[u8; 2]]) -> (f64, f64) {
+    exact_lanes(query, row, |values| values_of_halves(values))
+}
+
+/// With registers that are twice as wide.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx2,fma,f16c")]
+fn exact_products_of_halves_avx512(query: &[f32], row: &[[u8; 2]]) -> (f64, f64) {
+    exact_lanes(query, row, |values| values_of_halves(values))
 }
 
 /// Converts by the instruction for it, which compilers do not choose.
@@ -230,29 +250,34 @@ fn add_product<const FUSED: bool>(sum: f32, a: f32, b: f32) -> f32 {
     if FUSED { a.mul_add(b, sum) } else { sum + a * b }
 }
 
-/// The lanes of [`exact_products`]: two registers of four values for each sum.
+/// The lanes of exact products: two registers of four values for each sum, or one of eight. The order of the sums does not depend
+/// on the registers, so the products are the same on all processors.
 const EXACT_LANES: usize = 8;
 
+/// `values` are those of eight elements of the row.
 #[inline(always)]
-fn exact_lanes<T: Copy>(query: &[f32], row: &[T], value: impl Fn(T) -> f32) -> (f64, f64) {
+fn exact_lanes<T: Copy + Default>(
+    query: &[f32],
+    row: &[T],
+    values: impl Fn(&[T; EXACT_LANES]) -> [f32; EXACT_LANES],
+) -> (f64, f64) {
     let (queries, query_rest) = query.as_chunks::<EXACT_LANES>();
     let (rows, row_rest) = row.as_chunks::<EXACT_LANES>();
     let (mut dots, mut squares) = ([0.0; EXACT_LANES], [0.0; EXACT_LANES]);
-    let add = |dot: &mut f64, square: &mut f64, a: f32, b: T| {
-        let b = f64::from(value(b));
-        *dot += f64::from(a) * b;
-        *square += b * b;
-    };
-    for (query, row) in queries.iter().zip(rows) {
-        for (((dot, square), a), b) in dots.iter_mut().zip(&mut squares).zip(query).zip(row) {
-            add(dot, square, *a, *b);
+    let mut add = |query: &[f32; EXACT_LANES], row: &[T; EXACT_LANES]| {
+        for (((dot, square), a), b) in dots.iter_mut().zip(&mut squares).zip(query).zip(values(row)) {
+            let b = f64::from(b);
+            *dot += f64::from(*a) * b;
+            *square += b * b;
         }
-    }
-    let (mut dot, mut square) = (dots.iter().sum(), squares.iter().sum());
-    for (a, b) in query_rest.iter().zip(row_rest) {
-        add(&mut dot, &mut square, *a, *b);
-    }
-    (dot, square)
+    };
+    queries.iter().zip(rows).for_each(|(query, row)| add(query, row));
+    // Zeros in place of what the last ones lack add nothing.
+    let (mut last_query, mut last_row) = ([0.0; EXACT_LANES], [T::default(); EXACT_LANES]);
+    last_query.iter_mut().zip(query_rest).for_each(|(to, from)| *to = *from);
+    last_row.iter_mut().zip(row_rest).for_each(|(to, from)| *to = *from);
+    add(&last_query, &last_row);
+    (dots.iter().sum(), squares.iter().sum())
 }
 
 #[cfg(test)]
@@ -288,7 +313,7 @@ mod tests {
             for found in [dot(&a, row), lanes::<false, _>(&a, row, f32::from_le_bytes)] {
                 prop_assert!((f64::from(found) - exact).abs() < 1e-4, "{} for {}", found, exact);
             }
-            for (dot, found) in [exact_products(&a, row), exact_lanes(&a, row, f32::from_le_bytes)] {
+            for (dot, found) in [exact_products(&a, row), exact_lanes(&a, row, |values| values.map(f32::from_le_bytes))] {
                 prop_assert!((dot - exact).abs() < 1e-12 && (found - square).abs() < 1e-12);
             }
         }
@@ -306,8 +331,15 @@ mod tests {
             for found in [dot_halves(&a, row), lanes::<false, _>(&a, row, half_value)] {
                 prop_assert!((f64::from(found) - exact).abs() < 1e-4, "{} for {}", found, exact);
             }
-            for (dot, found) in [exact_products_of_halves(&a, row), exact_lanes(&a, row, half_value)] {
-                prop_assert!((dot - exact).abs() < 1e-12 && (found - square).abs() < 1e-12);
+            let (dot, found) = exact_products_of_halves(&a, row);
+            prop_assert!((dot - exact).abs() < 1e-12 && (found - square).abs() < 1e-12);
+            prop_assert_eq!((dot, found), exact_lanes(&a, row, |values| values.map(half_value)), "on all processors");
+            #[cfg(target_arch = "x86_64")]
+            if has_extensions() {
+                // SAFETY: the check above found the instructions that the function was compiled for.
+                #[expect(unsafe_code, reason = "the function that processors without AVX-512 use")]
+                let avx2 = unsafe { exact_products_of_halves_avx2(&a, row) };
+                prop_assert_eq!((dot, found), avx2);
             }
         }
 

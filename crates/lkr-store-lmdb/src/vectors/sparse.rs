@@ -27,16 +27,16 @@ pub(crate) fn search(
     limit: usize,
 ) -> InternalResult<Vec<(f32, u32)>> {
     let mut lists = lists(kb, txn, (collection, cache), scope, query)?;
-    best(&mut lists, selected, limit)
+    let room = scope.ids().max().map_or(0, |last| last as usize + 1);
+    best(&mut lists, ScoreWindow::new(room), (selected, limit))
 }
 
 /// The selected points with the highest sums.
 fn best(
     lists: &mut [PostingCursor],
-    selected: Option<&RoaringBitmap>,
-    limit: usize,
+    mut window: ScoreWindow,
+    (selected, limit): (Option<&RoaringBitmap>, usize),
 ) -> InternalResult<Vec<(f32, u32)>> {
-    let mut window = ScoreWindow::new();
     let mut top = TopK::new(limit);
     while let Some(next) = lists.iter().filter_map(PostingCursor::next_id).min() {
         window.start = next - next % WINDOW_IDS as u32;
@@ -162,8 +162,9 @@ struct ScoreWindow {
 }
 
 impl ScoreWindow {
-    const fn new() -> Self {
-        Self { start: 0, sums: Vec::new() }
+    /// There is room for the sums of `ids` ids at first.
+    fn new(ids: usize) -> Self {
+        Self { start: 0, sums: Vec::with_capacity(ids.min(WINDOW_IDS)) }
     }
 
     /// Whether an id, which is not below the start, is in the window.
@@ -269,7 +270,7 @@ mod tests {
                 let pending = entries.iter().filter(|(id, _)| *id >= pending.0).copied().collect();
                 cursors.push(PostingCursor::of_entries(pending, *weight));
             }
-            let mut found = best(&mut cursors, Some(&selected), limit).unwrap();
+            let mut found = best(&mut cursors, ScoreWindow::new(block), (Some(&selected), limit)).unwrap();
             found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             prop_assert_eq!(found, expected);
         }

@@ -1,5 +1,8 @@
 //! Selects the highest scores.
 
+/// The most entries that there is room for at first.
+const MAX_RESERVED: usize = 1_024;
+
 /// The `limit` highest scores with their ids, including all ties with the last.
 #[derive(Debug)]
 pub(crate) struct TopK {
@@ -16,7 +19,8 @@ pub(crate) struct TopK {
 impl TopK {
     pub(crate) fn new(limit: usize) -> Self {
         let cut_at = limit.saturating_mul(4).saturating_add(1_024);
-        Self { limit, threshold: f32::NEG_INFINITY, kept: Vec::new(), cut_at, raise_above: limit }
+        let kept = Vec::with_capacity(limit.saturating_mul(2).min(MAX_RESERVED));
+        Self { limit, threshold: f32::NEG_INFINITY, kept, cut_at, raise_above: limit }
     }
 
     /// Whether a score may be among the highest.
