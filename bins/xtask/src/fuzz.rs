@@ -95,7 +95,8 @@ fn copy_small(file: &Path, corpus: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds and runs a target, without a sanitizer: the code under test is safe Rust, and a stable toolchain suffices.
+/// Builds and runs a target, without a sanitizer: what is looked for are panics and wrong results. Only the kernels under
+/// `matrix_products` are unsafe code.
 fn run_target(driver: &Path, target: &str, seconds: u64) -> Result<()> {
     let root = root()?;
     let mut fuzz = Command::new(driver);

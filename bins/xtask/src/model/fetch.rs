@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::published::Published;
-use super::{WEIGHTS, make_parent, sha256_of};
+use super::{WEIGHTS, check_sha256, make_parent, sha256_of};
 use crate::{partial_sibling, quietly, remove_dir};
 
 /// The public home of the models.
@@ -32,33 +33,53 @@ struct Listed {
 
 /// Puts `model` into the folder `dest` unless it is there already, and says what was verified.
 ///
-/// The folder appears by one rename, so an interrupted download leaves no partial folder.
-pub(crate) fn fetch(home: &str, model: &Published, dest: &Path) -> Result<String> {
+/// `revision` is a commit, a branch or a tag to fetch instead of the pinned commit. The folder appears by one rename, so an
+/// interrupted download leaves no partial folder.
+pub(crate) fn fetch(home: &str, model: &Published, revision: Option<&str>, dest: &Path) -> Result<String> {
     if dest.join(WEIGHTS).is_file() {
-        return check(model, dest)
-            .with_context(|| format!("{} holds another model; remove it first", dest.display()));
+        return check(model, revision, dest);
     }
     let partial = partial_sibling(dest)?;
     remove_dir(&partial)?;
-    let fetched = fetch_into(home, model, &partial).and_then(|verified| {
+    let fetched = fetch_into(home, model, revision, &partial).and_then(|verified| {
         fs::rename(&partial, dest)
             .with_context(|| format!("cannot move the model to {}; is a folder there?", dest.display()))?;
         Ok(verified)
     });
     remove_dir(&partial)?;
-    fetched.with_context(|| format!("cannot fetch {} of {home}", model.repository))
+    fetched
 }
 
-fn fetch_into(home: &str, model: &Published, folder: &Path) -> Result<String> {
+/// Fetches `model` into `folder`, which may be left partly filled.
+pub(crate) fn fetch_into(
+    home: &str,
+    model: &Published,
+    revision: Option<&str>,
+    folder: &Path,
+) -> Result<String> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let revision = match model.revision {
-        Some(revision) => revision.to_owned(),
-        None => newest_revision(home, model.repository, folder)?,
+    fetch_files(home, model, revision, folder).with_context(|| {
+        let failed = format!("cannot fetch {} of {home}", model.repository);
+        match revision {
+            Some(revision) => format!("{failed} at {revision}"),
+            None => format!(
+                "{failed} at the pinned commit {}; if it or a file of it is gone, `cargo xtask model {} --revision main` \
+                 fetches the newest commit",
+                model.revision, model.name
+            ),
+        }
+    })
+}
+
+fn fetch_files(home: &str, model: &Published, revision: Option<&str>, folder: &Path) -> Result<String> {
+    let commit = match revision {
+        Some(revision) => commit_of(home, model.repository, revision, folder)?,
+        None => model.revision.to_owned(),
     };
-    let listing = list(home, model.repository, &revision, folder)?;
+    let listing = list(home, model.repository, &commit, folder)?;
     let get = |file: &str| -> Result<(String, String)> {
-        let listed = listing.get(file).with_context(|| format!("commit {revision} has no file {file}"))?;
-        let url = format!("{home}/{}/resolve/{revision}/{file}", model.repository);
+        let listed = listing.get(file).with_context(|| format!("commit {commit} has no file {file}"))?;
+        let url = format!("{home}/{}/resolve/{commit}/{file}", model.repository);
         let sha256 = download(&url, listed, &folder.join(file))?;
         Ok((file.to_owned(), sha256))
     };
@@ -70,22 +91,22 @@ fn fetch_into(home: &str, model: &Published, folder: &Path) -> Result<String> {
     for file in modules(folder)?.iter().map(String::as_str).chain(NEEDED) {
         digests.extend([get(file)?]);
     }
-    let weights = digests.get(WEIGHTS).map(String::as_str).unwrap_or_default();
-    if let Some(expected) = model.weights_sha256 {
-        ensure!(weights == expected, "{WEIGHTS} has sha256 {weights}, not {expected}");
+    if let Some(known) = model.weights_sha256 {
+        check_sha256(folder, WEIGHTS, known)?;
     }
     let added_prompts = add_prompts(folder, model)?;
-    let origin = json!({ "repository": model.repository, "revision": revision, "sha256": digests });
+    if added_prompts {
+        digests.insert(SETTINGS.to_owned(), sha256_of(&folder.join(SETTINGS))?);
+    }
+    let origin = json!({ "repository": model.repository, "revision": commit, "sha256": digests });
     write_json(&folder.join(ORIGIN), &origin)?;
-    Ok(report(model, &revision, weights, added_prompts))
+    let weights = digests.get(WEIGHTS).map(String::as_str).unwrap_or_default();
+    Ok(report(model, &commit, weights, added_prompts))
 }
 
 /// Says what was verified, and by whose word.
-fn report(model: &Published, revision: &str, weights: &str, added_prompts: bool) -> String {
-    let commit = match model.revision {
-        Some(_) => format!("commit {revision}, which is pinned"),
-        None => format!("commit {revision}, the newest one: no commit is pinned"),
-    };
+fn report(model: &Published, commit: &str, weights: &str, added_prompts: bool) -> String {
+    let pinned = if commit == model.revision { "which is pinned" } else { "which is not the pinned one" };
     let digest = match model.weights_sha256 {
         Some(_) => "as known beforehand",
         None => "as its repository states; no digest was known beforehand",
@@ -96,33 +117,64 @@ fn report(model: &Published, revision: &str, weights: &str, added_prompts: bool)
         String::new()
     };
     format!(
-        "{} at {commit}\n{WEIGHTS} has sha256 {weights}, {digest}; {ORIGIN} keeps both{prompts}",
+        "{} at commit {commit}, {pinned}\n{WEIGHTS} has sha256 {weights}, {digest}; {ORIGIN} keeps both{prompts}",
         model.repository
     )
 }
 
-/// Checks a folder that was fetched before against its own record and what is known of the model.
-fn check(model: &Published, folder: &Path) -> Result<String> {
-    let origin = read_json(&folder.join(ORIGIN))?;
-    let repository = text(&origin, "/repository").unwrap_or_default();
-    ensure!(repository == model.repository, "it is from {repository}");
-    let digests =
-        origin.pointer("/sha256").and_then(Value::as_object).context("its origin has no digests")?;
-    let recorded = digests.get(WEIGHTS).and_then(Value::as_str).unwrap_or_default();
-    let known = model.weights_sha256.unwrap_or(recorded);
-    let found = sha256_of(&folder.join(WEIGHTS))?;
-    ensure!(found == known, "{WEIGHTS} has sha256 {found}, not {known}");
-    let revision = text(&origin, "/revision").unwrap_or_default();
-    Ok(format!("{repository} at commit {revision} is there already, with the weights that were fetched"))
+/// Checks a folder that exists: its files against its own record, and its weights against what is known of the model.
+pub(crate) fn check(model: &Published, revision: Option<&str>, folder: &Path) -> Result<String> {
+    let origin = folder.join(ORIGIN);
+    let checked = if origin.is_file() {
+        check_fetched(model, revision, folder, &origin)
+    } else {
+        check_placed(model, revision, folder)
+    };
+    checked.with_context(|| {
+        format!(
+            "{} does not hold the requested {}; remove it to fetch the model",
+            folder.display(),
+            model.name
+        )
+    })
 }
 
-/// The newest commit of a repository.
-fn newest_revision(home: &str, repository: &str, scratch: &Path) -> Result<String> {
-    let answer = get_json(&format!("{home}/api/models/{repository}/revision/main"), scratch)?;
-    let revision = text(&answer, "/sha").context("the repository states no commit")?;
-    let is_commit = revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
-    ensure!(is_commit, "{revision} is not a commit");
-    Ok(revision.to_owned())
+fn check_fetched(model: &Published, revision: Option<&str>, folder: &Path, origin: &Path) -> Result<String> {
+    let origin = read_json(origin)?;
+    let repository = text(&origin, "/repository").unwrap_or_default();
+    ensure!(repository == model.repository, "it is from {repository}");
+    let commit = text(&origin, "/revision").unwrap_or_default();
+    if let Some(revision) = revision {
+        ensure!(revision == commit, "it is from commit {commit}, not from {revision}");
+    }
+    let digests = origin.pointer("/sha256").and_then(Value::as_object);
+    let digests = digests.with_context(|| format!("its {ORIGIN} has no digests"))?;
+    ensure!(digests.contains_key(WEIGHTS), "its {ORIGIN} has no digest of {WEIGHTS}");
+    for (file, recorded) in digests {
+        let known = model.weights_sha256.filter(|_| file == WEIGHTS).or(recorded.as_str());
+        check_sha256(folder, file, known.unwrap_or_default())?;
+    }
+    Ok(format!("{repository} at commit {commit} is there already, with the files that were fetched"))
+}
+
+/// A folder that was placed by hand has no record.
+fn check_placed(model: &Published, revision: Option<&str>, folder: &Path) -> Result<String> {
+    ensure!(revision.is_none(), "it has no {ORIGIN}, so its commit is not known");
+    let known = model.weights_sha256.with_context(|| {
+        format!("it has no {ORIGIN}, and no digest of its weights is known, so it cannot be checked")
+    })?;
+    check_sha256(folder, WEIGHTS, known)?;
+    Ok(format!("{} is there already, with weights that have the known digest", model.name))
+}
+
+/// The commit of a branch, a tag or a commit of a repository.
+fn commit_of(home: &str, repository: &str, revision: &str, scratch: &Path) -> Result<String> {
+    let revision = utf8_percent_encode(revision, NON_ALPHANUMERIC);
+    let answer = get_json(&format!("{home}/api/models/{repository}/revision/{revision}"), scratch)?;
+    let commit = text(&answer, "/sha").context("the repository states no commit")?;
+    let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    ensure!(is_commit, "{commit} is not a commit");
+    Ok(commit.to_owned())
 }
 
 /// The files of a commit.

@@ -87,7 +87,7 @@ impl Repository {
             || path.strip_prefix("/api/models/owner/tiny/"),
             |path| path.strip_prefix(COMMIT)?.strip_prefix('/').or(Some("")),
         )?;
-        if path == "revision/main" {
+        if path == "revision/main" || path == "revision/refs%2Fpr%2F1" {
             return Some(json!({ "sha": COMMIT }).to_string().into_bytes());
         }
         if path == format!("tree/{COMMIT}?recursive=true") {
@@ -132,8 +132,13 @@ fn tiny() -> Repository {
     ])
 }
 
-const TINY: Published =
-    Published { name: "tiny", repository: "owner/tiny", revision: None, weights_sha256: None, prompts: None };
+const TINY: Published = Published {
+    name: "tiny",
+    repository: "owner/tiny",
+    revision: COMMIT,
+    weights_sha256: None,
+    prompts: None,
+};
 
 /// A folder that does not exist yet, in one that is removed with the guard.
 struct Place(PathBuf);
@@ -164,8 +169,8 @@ impl Drop for Place {
 #[test]
 fn model_is_fetched_with_its_modules_and_nothing_else() {
     let (server, place) = (tiny().serve(), Place::new("whole"));
-    let said = fetch(&server.home, &TINY, &place.dest()).unwrap();
-    assert!(said.contains(COMMIT) && said.contains("no commit is pinned"), "{said}");
+    let said = fetch(&server.home, &TINY, None, &place.dest()).unwrap();
+    assert!(said.contains(COMMIT) && said.contains("which is pinned"), "{said}");
     assert!(said.contains("as its repository states; no digest was known beforehand"), "{said}");
     assert_eq!(fs::read_to_string(place.dest().join(WEIGHTS)).unwrap(), weights());
     let origin = read_json(&place.dest().join(ORIGIN)).unwrap();
@@ -186,11 +191,39 @@ fn model_is_fetched_with_its_modules_and_nothing_else() {
     }
     // The second time it is checked, without the server.
     let asked = server.asked.lock().unwrap().len();
-    assert!(fetch(&server.home, &TINY, &place.dest()).unwrap().contains("is there already"));
+    assert!(fetch(&server.home, &TINY, None, &place.dest()).unwrap().contains("is there already"));
     assert_eq!(server.asked.lock().unwrap().len(), asked);
-    fs::write(place.dest().join(WEIGHTS), "changed").unwrap();
-    let error = fetch(&server.home, &TINY, &place.dest()).unwrap_err();
-    assert!(format!("{error:#}").contains("holds another model"), "{error:#}");
+}
+
+#[test]
+fn changed_file_of_a_fetched_folder_is_named() {
+    let (server, place) = (tiny().serve(), Place::new("changed"));
+    for file in [WEIGHTS, "tokenizer.json", "1_Pooling/config.json"] {
+        remove_dir(&place.dest()).unwrap();
+        fetch(&server.home, &TINY, None, &place.dest()).unwrap();
+        fs::write(place.dest().join(file), "changed").unwrap();
+        let error = fetch(&server.home, &TINY, None, &place.dest()).unwrap_err();
+        assert!(format!("{error:#}").contains(&format!("{file} has sha256")), "{error:#}");
+        assert!(format!("{error:#}").contains("remove it"), "{error:#}");
+    }
+}
+
+#[test]
+fn folder_placed_by_hand_is_accepted_by_the_known_digest_alone() {
+    let place = Place::new("placed");
+    fs::create_dir_all(place.dest()).unwrap();
+    fs::write(place.dest().join(WEIGHTS), "weights").unwrap();
+    let digest: String = Sha256::digest("weights").iter().map(|byte| format!("{byte:02x}")).collect();
+    let known = Published { weights_sha256: Some(digest.leak()), ..TINY };
+    assert!(check(&known, None, &place.dest()).unwrap().contains("known digest"));
+    for (model, revision, missing) in [
+        (TINY, None, "no origin.json, and no digest of its weights is known"),
+        (known, Some("main"), "its commit is not known"),
+        (Published { weights_sha256: Some("11"), ..TINY }, None, "not 11"),
+    ] {
+        let error = format!("{:#}", check(&model, revision, &place.dest()).unwrap_err());
+        assert!(error.contains(missing) && error.contains("remove it"), "{error}");
+    }
 }
 
 #[test]
@@ -198,7 +231,7 @@ fn interrupted_transfer_is_continued() {
     let (mut repository, place) = (tiny(), Place::new("continued"));
     repository.breaks = Some((WEIGHTS.to_owned(), 2));
     // The weights of the Dense break once, those of the transformer once.
-    fetch(&repository.serve().home, &TINY, &place.dest()).unwrap();
+    fetch(&repository.serve().home, &TINY, None, &place.dest()).unwrap();
     assert_eq!(fs::read_to_string(place.dest().join(WEIGHTS)).unwrap(), weights());
 }
 
@@ -206,11 +239,11 @@ fn interrupted_transfer_is_continued() {
 fn transfer_that_breaks_again_and_again_leaves_nothing() {
     let (mut repository, place) = (tiny(), Place::new("broken"));
     repository.breaks = Some((format!("{COMMIT}/{WEIGHTS}"), usize::MAX));
-    let error = fetch(&repository.serve().home, &TINY, &place.dest()).unwrap_err();
+    let error = fetch(&repository.serve().home, &TINY, None, &place.dest()).unwrap_err();
     assert!(format!("{error:#}").contains(WEIGHTS), "{error:#}");
     assert!(place.is_empty());
     // The next try starts anew.
-    fetch(&tiny().serve().home, &TINY, &place.dest()).unwrap();
+    fetch(&tiny().serve().home, &TINY, None, &place.dest()).unwrap();
 }
 
 #[test]
@@ -218,13 +251,13 @@ fn wrong_digest_leaves_nothing() {
     for file in [WEIGHTS, "2_Dense/model.safetensors"] {
         let (mut repository, place) = (tiny(), Place::new("digest"));
         repository.wrong_digest = Some(file.to_owned());
-        let error = fetch(&repository.serve().home, &TINY, &place.dest()).unwrap_err();
+        let error = fetch(&repository.serve().home, &TINY, None, &place.dest()).unwrap_err();
         assert!(format!("{error:#}").contains(&format!("{file} has sha256")), "{error:#}");
         assert!(place.is_empty());
     }
     let place = Place::new("known");
     let model = Published { weights_sha256: Some("11"), ..TINY };
-    let error = fetch(&tiny().serve().home, &model, &place.dest()).unwrap_err();
+    let error = fetch(&tiny().serve().home, &model, None, &place.dest()).unwrap_err();
     assert!(format!("{error:#}").contains("not 11"), "{error:#}");
     assert!(place.is_empty());
 }
@@ -235,25 +268,45 @@ fn missing_file_is_named_if_it_is_needed() {
     for file in [WEIGHTS, "tokenizer.json", "1_Pooling/config.json", "2_Dense/model.safetensors"] {
         let mut repository = tiny();
         repository.files.remove(file).unwrap();
-        let error = fetch(&repository.serve().home, &TINY, &place.dest()).unwrap_err();
+        let error = fetch(&repository.serve().home, &TINY, None, &place.dest()).unwrap_err();
         assert!(format!("{error:#}").contains(&format!("has no file {file}")), "{error:#}");
         assert!(place.is_empty());
     }
     // A reranker in the format of transformers has no modules.
     let mut repository = tiny();
     repository.files.remove("modules.json").unwrap();
-    fetch(&repository.serve().home, &TINY, &place.dest()).unwrap();
+    fetch(&repository.serve().home, &TINY, None, &place.dest()).unwrap();
     assert!(!place.dest().join("2_Dense").exists());
 }
 
 #[test]
 fn pinned_commit_is_the_one_that_is_fetched() {
     let (server, place) = (tiny().serve(), Place::new("pinned"));
-    let pinned = |revision| Published { revision: Some(revision), ..TINY };
-    assert!(fetch(&server.home, &pinned(OTHER), &place.dest()).is_err());
-    let said = fetch(&server.home, &pinned(COMMIT), &place.dest()).unwrap();
-    assert!(said.contains("which is pinned"), "{said}");
+    let gone = Published { revision: OTHER, ..TINY };
+    let error = fetch(&server.home, &gone, None, &place.dest()).unwrap_err();
+    assert!(format!("{error:#}").contains("cargo xtask model tiny --revision main"), "{error:#}");
+    assert!(place.is_empty());
+    fetch(&server.home, &TINY, None, &place.dest()).unwrap();
     assert!(!server.asked.lock().unwrap().iter().any(|path| path.contains("main")));
+}
+
+#[test]
+fn other_revision_is_fetched_if_it_is_asked_for() {
+    for revision in ["main", "refs/pr/1"] {
+        let (server, place) = (tiny().serve(), Place::new("revision"));
+        let gone = Published { revision: OTHER, ..TINY };
+        let said = fetch(&server.home, &gone, Some(revision), &place.dest()).unwrap();
+        assert!(said.contains(COMMIT) && said.contains("not the pinned one"), "{said}");
+        // The folder is used as it is afterwards, unless yet another revision is asked for.
+        fetch(&server.home, &gone, None, &place.dest()).unwrap();
+        fetch(&server.home, &gone, Some(COMMIT), &place.dest()).unwrap();
+        let error = fetch(&server.home, &gone, Some(OTHER), &place.dest()).unwrap_err();
+        assert!(format!("{error:#}").contains(&format!("not from {OTHER}")), "{error:#}");
+    }
+    let (server, place) = (tiny().serve(), Place::new("unknown"));
+    let error = fetch(&server.home, &TINY, Some("unknown"), &place.dest()).unwrap_err();
+    assert!(format!("{error:#}").contains("at unknown"), "{error:#}");
+    assert!(place.is_empty());
 }
 
 #[test]
@@ -262,7 +315,7 @@ fn module_outside_of_the_folder_is_refused() {
         let (mut repository, place) = (tiny(), Place::new("outside"));
         let modules = json!([{ "type": "a.Dense", "path": path }]).to_string();
         repository.files.insert("modules.json".to_owned(), modules.into_bytes());
-        let error = fetch(&repository.serve().home, &TINY, &place.dest()).unwrap_err();
+        let error = fetch(&repository.serve().home, &TINY, None, &place.dest()).unwrap_err();
         assert!(format!("{error:#}").contains("not the name of a folder"), "{error:#}");
         assert!(place.is_empty());
     }
@@ -283,8 +336,9 @@ fn prompts_of_the_card_are_added_where_the_folder_has_none() {
         if let Some(settings) = settings {
             repository.files.insert(SETTINGS.to_owned(), settings.as_bytes().to_vec());
         }
-        let said = fetch(&repository.serve().home, &model, &place.dest()).unwrap();
+        let said = fetch(&repository.serve().home, &model, None, &place.dest()).unwrap();
         assert_eq!(said.contains("prompts of its card"), expected["document"].is_string(), "{said}");
         assert_eq!(read_json(&place.dest().join(SETTINGS)).unwrap()["prompts"], expected);
+        check(&model, None, &place.dest()).unwrap();
     }
 }
