@@ -32,7 +32,7 @@ use crate::{
     local_kb::LocalKnowledgeBase,
 };
 use growing_base::GrowingBase;
-use material::Material;
+use material::{Material, at_least_one};
 use report::SpeedReport;
 
 /// The arguments of `lkr bench`.
@@ -78,7 +78,7 @@ struct SpeedArgs {
     #[command(flatten)]
     material: Material,
     /// Use the first N documents only.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     documents: Option<usize>,
 }
 

@@ -33,6 +33,9 @@ pub(crate) struct ModelFolder {
 
 impl ModelFolder {
     pub(crate) fn read(dir: &Path) -> Result<Self> {
+        if !dir.is_dir() {
+            return Err(error::file(dir, "there is no such folder"));
+        }
         let modules = Modules::read(dir)?;
         let transformer = &modules.transformer;
         let config = ModelConfig::read(&transformer.join("config.json"))?;

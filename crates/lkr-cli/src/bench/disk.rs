@@ -24,7 +24,8 @@ use crate::{
 /// The arguments of `lkr bench disk`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Create the knowledge base in this folder, which must be empty or missing.
+    /// Create the knowledge base in this folder, which must be empty or missing. Before each measurement at rest, the store has 40
+    /// seconds to pack its pages.
     #[arg(long, value_name = "FOLDER")]
     data_dir: PathBuf,
     #[command(flatten)]

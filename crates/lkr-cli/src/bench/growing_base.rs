@@ -6,8 +6,12 @@ use anyhow::{Result, ensure};
 use lkr::Scope;
 
 use crate::{
-    bench::{copies::copy_of, material::Material},
+    bench::{
+        copies::copy_of,
+        material::{Material, at_least_one},
+    },
     collection::{Gold, Input, Query, collection},
+    exit::usage,
     import::import_missing,
     local_kb::LocalKnowledgeBase,
 };
@@ -23,12 +27,12 @@ pub(super) struct GrowingBase {
     pub(super) data_dir: PathBuf,
     #[command(flatten)]
     pub(super) material: Material,
-    /// Measure at these numbers of chunks, in growing order. Copies of documents, with slightly different vectors, are
+    /// Measure at these numbers of chunks, in growing order, with commas between them. Copies of documents, with slightly different vectors, are
     /// added to reach them.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000, 100_000])]
     pub(super) chunks: Vec<u64>,
     /// Run this many queries.
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
     queries: usize,
 }
 
@@ -37,7 +41,9 @@ impl GrowingBase {
     pub(super) fn read(&self) -> Result<(Vec<Input>, Vec<Query>)> {
         let inputs = collection(&self.material.dir)?;
         ensure!(!inputs.is_empty(), "{} contains no documents", self.material.dir.display());
-        ensure!(self.chunks.is_sorted(), "the numbers of chunks must be in growing order");
+        if !self.chunks.is_sorted() {
+            return Err(usage("the numbers of chunks must be in growing order"));
+        }
         let mut queries = Gold::read(&self.material.dir, None)?.queries;
         queries.truncate(self.queries);
         Ok((inputs, queries))

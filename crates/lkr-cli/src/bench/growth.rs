@@ -18,6 +18,7 @@ use crate::{
         disk,
         growing_base::{GrowingBase, WARM_UP_QUERIES, chunks_of, copies, grow},
         idle::{cpu_time, wait_until_background_work_is_done},
+        search::{self, SearchCost},
     },
     collection::{Input, Query},
     import::{import_missing, sources},
@@ -45,6 +46,8 @@ struct SizeReport {
     first: Latency,
     /// The processor time of a search, in milliseconds.
     cpu_ms: f64,
+    /// Searches beside their legs alone.
+    beside_legs: SearchCost,
     /// The share of the first results of exact searches that were found.
     recall: f64,
     disk: u64,
@@ -119,6 +122,9 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
         let mut exact = LmdbOptions::default();
         exact.codes_below = u64::MAX;
         let exact = search_all(open(exact).await?, Instant::now(), &queries).await?;
+        let with_legs = open(LmdbOptions::default()).await?;
+        let beside_legs = search::measure(&with_legs, &embedder, &queries).await?;
+        with_legs.close().await;
         let disk = disk::parts(&args.data_dir)?.iter().sum();
         let local_kb = open_with(&embedder, LmdbOptions::default()).await?;
         let embedded = Ingestion::of(&local_kb, import_next_copy(&local_kb, &inputs, &mut stored)).await?;
@@ -134,6 +140,7 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
             first_embedded,
             ready: searches.ready,
             cpu_ms: millis(searches.cpu) / queries.len().max(1) as f64,
+            beside_legs,
             recall: recall(&searches.found, &exact.found),
             first,
             latency,
@@ -214,6 +221,7 @@ impl fmt::Display for SizeReport {
             latency,
             first,
             cpu_ms,
+            beside_legs,
             recall,
             disk,
             memory,
@@ -239,6 +247,7 @@ impl fmt::Display for SizeReport {
             latency.p99_ms,
             latency.p99_ms / first.p99_ms
         )?;
+        writeln!(f, "  by legs   {beside_legs}")?;
         writeln!(f, "  recall    {recall:.4} of the first {TOP_K} results of exact searches")?;
         let per_chunk = *disk as f64 / 1e3 / (*chunks).max(1) as f64;
         writeln!(f, "  space     {per_chunk:.2} kB a chunk, {:.0} MB of memory", *memory as f64 / 1e6)

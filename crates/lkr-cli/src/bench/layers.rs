@@ -9,6 +9,7 @@ use std::{
 use anyhow::Result;
 use lkr::{
     Mode, SearchOptions, SearchRequest,
+    ports::Embedder,
     retrieval::{SearchProfile, SearchStage, Searcher},
 };
 
@@ -17,6 +18,7 @@ use crate::{
         copies::CopyEmbedder,
         growing_base::{GrowingBase, WARM_UP_QUERIES, grow},
         idle::wait_until_background_work_is_done,
+        search::{self, SearchCost},
     },
     collection::Query,
     import::sources,
@@ -35,7 +37,16 @@ const VARIANTS: [(&str, Mode, bool); 3] = [
 #[derive(Debug, Default)]
 pub(super) struct LayersReport {
     queries: usize,
-    sizes: Vec<(u64, Vec<VariantReport>)>,
+    sizes: Vec<SizeReport>,
+}
+
+/// What was measured at a number of chunks.
+#[derive(Debug)]
+struct SizeReport {
+    chunks: u64,
+    variants: Vec<VariantReport>,
+    /// Layered searches beside their legs alone.
+    beside_legs: SearchCost,
 }
 
 /// The latencies of a variant, and the medians of its stages.
@@ -68,13 +79,15 @@ impl Sample {
 /// Measures at each size and lets the knowledge base grow in between.
 pub(super) async fn measure(args: &GrowingBase) -> Result<LayersReport> {
     let (inputs, queries) = args.read()?;
-    let embedder = CopyEmbedder::new(args.material.embedder()?);
-    let local_kb = LocalKnowledgeBase::open(&args.data_dir, Some(Arc::new(embedder))).await?;
+    let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));
+    let local_kb = LocalKnowledgeBase::open(&args.data_dir, Some(Arc::clone(&embedder))).await?;
     let mut figures = LayersReport { queries: queries.len(), sizes: Vec::new() };
     for &size in &args.chunks {
         let chunks = grow(&local_kb, &inputs, size, &mut sources(&local_kb.kb).await?).await?;
         wait_until_background_work_is_done().await;
-        figures.sizes.push((chunks, measure_variants(&local_kb, &queries).await?));
+        let variants = measure_variants(&local_kb, &queries).await?;
+        let beside_legs = search::measure(&local_kb, &embedder, &queries).await?;
+        figures.sizes.push(SizeReport { chunks, variants, beside_legs });
     }
     local_kb.kb.close().await;
     Ok(figures)
@@ -110,7 +123,7 @@ async fn search(searcher: &Searcher, mode: Mode, query: &Query) -> Result<(Durat
 
 impl fmt::Display for LayersReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (chunks, variants) in &self.sizes {
+        for SizeReport { chunks, variants, beside_legs } in &self.sizes {
             writeln!(f, "{chunks} chunks, {} queries", self.queries)?;
             let flat = variants.first().map_or(0.0, |variant| variant.latency.p50_ms);
             for ((name, ..), VariantReport { latency, stages }) in VARIANTS.iter().zip(variants) {
@@ -120,6 +133,7 @@ impl fmt::Display for LayersReport {
                 let stages = stages.iter().map(|(stage, p50_ms)| format!("{} {p50_ms:.2}", stage.name()));
                 writeln!(f, "    {}", stages.collect::<Vec<_>>().join(", "))?;
             }
+            writeln!(f, "  {:<22} {beside_legs}", "layered, by legs")?;
         }
         Ok(())
     }

@@ -43,6 +43,7 @@ const OPEN_LOOP_CLIENTS: usize = 64;
 const MAX_CLIENTS: usize = 4_096;
 
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("questions").required(true).args(["queries", "dir"]))]
 #[command(after_help = "Examples:\n\
                         \x20 lkr bench load --clients 1,8,64 --seconds 10 --queries questions.txt\n\
                         \x20 lkr bench load --rate 50,100,200 --kind search=8,cached=4,add=1 --queries questions.txt\n\
@@ -67,7 +68,7 @@ pub(super) struct Args {
     #[arg(long, alias = "mix", value_name = "KIND=WEIGHT", value_delimiter = ',', default_value = "search")]
     kind: Vec<String>,
     /// Use the queries in this file, one in each line.
-    #[arg(long, value_name = "FILE", conflicts_with = "dir")]
+    #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// Use this space for searches of kind space, and for added documents.
     #[arg(long, value_name = "NAME", default_value = "default")]
@@ -92,7 +93,6 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Use the queries of the collection in this folder.
-    #[arg(required_unless_present = "queries")]
     dir: Option<PathBuf>,
     #[command(flatten)]
     login: Login,
@@ -107,6 +107,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let writes = mix.has(Kind::Add) || mix.has(Kind::Delete) || args.stock.is_some();
     let client = if writes { args.login.log_in()? } else { args.login.client()? };
     let load = load(args, mix, &client)?;
+    // A server that does not answer would fail millions of requests.
+    client.page("/healthz")?;
     let prefix = &load.requests.prefix;
     if writes {
         let mut err = io::stderr();

@@ -1,8 +1,7 @@
 //! What benchmarks measure with.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{num::NonZero, path::PathBuf, sync::Arc};
 
-use anyhow::Result;
 use lkr::ports::{Embedder, Precision};
 
 use crate::local_kb;
@@ -20,9 +19,15 @@ pub(super) struct Material {
     pub(super) dir: PathBuf,
 }
 
+/// Parses a number of documents or queries: nothing can be measured with none.
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    let number: Result<NonZero<usize>, _> = text.parse();
+    number.map(NonZero::get).map_err(|_| "it must be a whole number, and at least 1".to_owned())
+}
+
 impl Material {
     /// Opens the model.
-    pub(super) fn embedder(&self) -> Result<Arc<dyn Embedder>> {
+    pub(super) fn embedder(&self) -> anyhow::Result<Arc<dyn Embedder>> {
         local_kb::embedder(&self.model, self.precision)
     }
 }

@@ -11,7 +11,11 @@ use std::{
 use anyhow::{Context, Result, bail};
 use lkr::{KnowledgeBase, SearchRequest, TaskId, TaskStatus, ports::Embedder};
 
-use super::{ingest::ingest_all, material::Material, rotated::RotatedEmbedder};
+use super::{
+    ingest::ingest_all,
+    material::{Material, at_least_one},
+    rotated::RotatedEmbedder,
+};
 use crate::{
     collection::{Gold, Query, collection},
     local_kb::LocalKnowledgeBase,
@@ -27,7 +31,7 @@ pub(super) struct Args {
     #[command(flatten)]
     material: Material,
     /// Use the first N documents only.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     documents: Option<usize>,
 }
 

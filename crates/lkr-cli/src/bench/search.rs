@@ -1,6 +1,7 @@
 //! Searches compared with their legs.
 
 use std::{
+    fmt,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -24,6 +25,18 @@ pub(super) struct SearchCost {
     pub(super) queries: usize,
     pub(super) complete: Latency,
     pub(super) legs: Latency,
+}
+
+impl fmt::Display for SearchCost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { complete, legs, .. } = self;
+        let [p50, p99] = [complete.p50_ms / legs.p50_ms, complete.p99_ms / legs.p99_ms];
+        write!(
+            f,
+            "{:.2} ms p50, {:.2} p99, embedding and legs alone {:.2} and {:.2}: {p50:.3} and {p99:.3} times",
+            complete.p50_ms, complete.p99_ms, legs.p50_ms, legs.p99_ms
+        )
+    }
 }
 
 /// Runs each query in both ways, alternating which comes first.
