@@ -112,6 +112,7 @@ class Comparison:
         variant = case.variant
         record = {"round": number, "system": variant.system, "variant": variant.name}
         record |= {"collection": case.collection.name, "chunking": case.chunking}
+        record["text_kb"] = sum(len(text.text.encode()) for text in case.collection.texts(case.chunking)) / 1e3
         started = time.monotonic()
         try:
             record |= lkr.measure(run) if variant.system == "lkr" else libraries.measure(run)

@@ -6,6 +6,7 @@ from report import indexing, runs_by_case, searches
 STEP = {"clients": 8, "rate": 10.0, "failed": 1, "p50_ms": 2.0, "p99_ms": 4.0, "cpu_ms": 3.0}
 RUN = {
     "round": 0, "system": "a", "variant": "A", "collection": "c", "chunking": "own", "chunks": 300, "cut": 0.5,
+    "text_kb": 450.0,
     "index": {"wall_s": 20.0, "cpu_s": 30.0, "foreign": 0.25}, "index_peak_mb": 1500.0, "disk_mb": 1.5,
     "quality": {"documents": 0.5}, "memory": {"anonymous": 70.0},
     "load": [STEP | {"anonymous_mb": 80.0, "foreign": 0.1}],
@@ -23,7 +24,7 @@ class Report(unittest.TestCase):
         del slower["quality"]
         found = row(indexing({"A": [RUN, slower]}))
         self.assertEqual(found[:6], ["A", ".500", "", "300", "50", "45.0"])
-        self.assertEqual(found[6:], ["7.5", "30.0", "1.5", "1,500", "0.25 to 0.75", "2"])
+        self.assertEqual(found[6:], ["5.6", "30.0", "1.5", "1,500", "0.25 to 0.75", "2"])
 
     def test_a_case_is_a_row_with_the_latencies_of_each_number_of_clients(self) -> None:
         found = row(searches({"A": [RUN]}))
