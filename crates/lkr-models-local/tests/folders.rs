@@ -37,7 +37,7 @@ fn set(dir: &Path, file: &str, key: &str, value: Value) {
 
 #[test]
 fn missing_folder_or_file_is_named_in_the_error() {
-    assert_refused(Path::new("/nonexistent/model"), "modules.json");
+    assert_refused(Path::new("/nonexistent/model"), "/nonexistent/model: there is no such folder");
     for file in
         ["modules.json", "config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json"]
     {
