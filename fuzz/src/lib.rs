@@ -5,10 +5,10 @@ use std::{
     io::{Cursor, Write},
     panic::{self, AssertUnwindSafe},
     process,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use lkr_parsers::{Parser, Source, conformance::assert_well_formed};
+use lkr_parsers::{Clock, Deadline, Parser, Source, conformance::assert_well_formed};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
 /// When a parser should answer what it has. libFuzzer's own limit is well above it.
@@ -26,7 +26,7 @@ pub fn allow_caught_panics() {
 
 /// Parses `bytes`, which may be refused; what is read is well formed.
 pub fn check(parser: &dyn Parser, bytes: &[u8]) {
-    let deadline = Instant::now().checked_add(PATIENCE);
+    let deadline = Some(Deadline::after(Clock::Wall, PATIENCE));
     let source = Source { deadline, ..Source::new(bytes) };
     let checked = panic::catch_unwind(AssertUnwindSafe(|| {
         if let Ok(parsed) = parser.parse(&source) {
