@@ -157,7 +157,10 @@ fn verify(folder: &Path) -> Result<()> {
 
 /// Checks the SHA-256 of a file of `folder`.
 fn check_sha256(folder: &Path, file: &str, expected: &str) -> Result<()> {
-    let found = sha256_of(&folder.join(file))?;
+    same_sha256(file, &sha256_of(&folder.join(file))?, expected)
+}
+
+fn same_sha256(file: &str, found: &str, expected: &str) -> Result<()> {
     ensure!(found == expected, "{file} has sha256 {found}, not {expected}");
     Ok(())
 }

@@ -113,7 +113,7 @@ async fn measure(speed: &SpeedArgs) -> Result<SpeedReport> {
     let local_kb = LocalKnowledgeBase::create(&speed.data_dir, Some(speed.material.embedder()?)).await?;
     let embedder = local_kb.embedder.as_ref().context("a model")?;
     let ingestion = ingest::measure(&local_kb.kb, embedder, inputs).await?;
-    let search = search::measure(&local_kb, embedder, &gold.queries).await?;
+    let search = search::measure(&local_kb, &gold.queries).await?;
     local_kb.kb.close().await;
     Ok(SpeedReport { ingestion, search })
 }

@@ -10,7 +10,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::published::Published;
-use super::{WEIGHTS, check_sha256, make_parent, sha256_of};
+use super::{WEIGHTS, check_sha256, make_parent, same_sha256, sha256_of};
 use crate::{partial_sibling, quietly, remove_dir};
 
 /// The public home of the models.
@@ -91,8 +91,8 @@ fn fetch_files(home: &str, model: &Published, revision: Option<&str>, folder: &P
     for file in modules(folder)?.iter().map(String::as_str).chain(NEEDED) {
         digests.extend([get(file)?]);
     }
-    if let Some(known) = model.weights_sha256 {
-        check_sha256(folder, WEIGHTS, known)?;
+    if let (Some(known), Some(found)) = (model.weights_sha256, digests.get(WEIGHTS)) {
+        same_sha256(WEIGHTS, found, known)?;
     }
     let added_prompts = add_prompts(folder, model)?;
     if added_prompts {

@@ -27,8 +27,8 @@ pub(super) struct GrowingBase {
     pub(super) data_dir: PathBuf,
     #[command(flatten)]
     pub(super) material: Material,
-    /// Measure at these numbers of chunks, in growing order, with commas between them. Copies of documents, with slightly different vectors, are
-    /// added to reach them.
+    /// Measure at these numbers of chunks, in growing order, with commas between them. Copies of documents, with slightly
+    /// different vectors, are added to reach them.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000, 100_000])]
     pub(super) chunks: Vec<u64>,
     /// Run this many queries.

@@ -123,7 +123,7 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
         exact.codes_below = u64::MAX;
         let exact = search_all(open(exact).await?, Instant::now(), &queries).await?;
         let with_legs = open(LmdbOptions::default()).await?;
-        let beside_legs = search::measure(&with_legs, &embedder, &queries).await?;
+        let beside_legs = search::measure(&with_legs, &queries).await?;
         with_legs.close().await;
         let disk = disk::parts(&args.data_dir)?.iter().sum();
         let local_kb = open_with(&embedder, LmdbOptions::default()).await?;

@@ -39,12 +39,9 @@ impl fmt::Display for SearchCost {
     }
 }
 
-/// Runs each query in both ways, alternating which comes first.
-pub(super) async fn measure(
-    local_kb: &LocalKnowledgeBase,
-    embedder: &Arc<dyn Embedder>,
-    queries: &[Query],
-) -> Result<SearchCost> {
+/// Runs each query in both ways, with the model of the knowledge base, alternating which comes first.
+pub(super) async fn measure(local_kb: &LocalKnowledgeBase, queries: &[Query]) -> Result<SearchCost> {
+    let embedder = local_kb.embedder.as_ref().context("a model")?;
     for query in queries.iter().take(WARM_UP_QUERIES) {
         // Another `top_k` keeps this request out of the cache entries of the measured ones.
         let request = SearchRequest { top_k: 9, ..SearchRequest::new(query.text.as_str()) };
