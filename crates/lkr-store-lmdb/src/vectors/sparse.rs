@@ -130,12 +130,13 @@ impl<'t> PostingCursor<'t> {
             if let rest @ [_, ..] = self.entries.get(self.added..).unwrap_or_default() {
                 let in_window = rest.partition_point(|(id, _)| window.contains(*id));
                 let rest = rest.get(..in_window).unwrap_or_default();
-                let last = rest.last().map_or(window.start, |(id, _)| *id);
-                rest.iter().copied().for_each(window.adder(last, self.weight));
+                let mut add = window.adder(rest.last().map_or(window.start, |(id, _)| *id));
+                // Adding zero makes 0 of −0.
+                rest.iter().for_each(|(id, stored)| add(*id, self.weight * f64::from(*stored) + 0.0));
                 self.added += in_window;
             } else if let Some(near) = self.near.as_mut().filter(|near| near.first().is_some()) {
                 let in_window = near.take_while(|id| window.contains(id));
-                in_window.for_each(window.adder(in_window.last(), self.weight));
+                in_window.for_each_product(self.weight, window.adder(in_window.last()));
             } else if let Some(block) = self.blocks.next() {
                 let block = block.entries()?;
                 self.near = block.near();
@@ -172,17 +173,16 @@ impl ScoreWindow {
         id.wrapping_sub(self.start) < WINDOW_IDS as u32
     }
 
-    /// Adds the weighted entries of ids in the window, which are at most `last`.
-    fn adder(&mut self, last: u32, weight: f64) -> impl FnMut(Entry) {
+    /// Adds numbers to the sums of ids in the window, which are at most `last`. The numbers are not −0, so that no sum is.
+    fn adder(&mut self, last: u32) -> impl FnMut(u32, f64) {
         let needed = (last.wrapping_sub(self.start) as usize + 1).next_multiple_of(SUMS_AT_A_TIME);
         if self.sums.len() < needed {
             self.sums.resize(needed, NO_SUM);
         }
         let (start, sums) = (self.start, self.sums.as_mut_slice());
-        move |(id, stored)| {
+        move |id, number| {
             if let Some(sum) = sums.get_mut(id.wrapping_sub(start) as usize) {
-                // Adding zero makes 0 of −0, so that a sum is never −0.
-                *sum += weight * f64::from(stored) + 0.0;
+                *sum += number;
             }
         }
     }

@@ -107,14 +107,25 @@ impl<'t> Weights<'t> {
         }
     }
 
-    /// Calls `visit` with each of the ids and its weight. The loop is that of one kind of weights.
-    fn for_each(self, ids: impl Iterator<Item = u32>, mut visit: impl FnMut(Entry)) {
+    /// Calls `visit` with each of the ids and the product of its weight and `factor`, which is never −0. The loop is that of one
+    /// kind of weights.
+    fn for_each_product(self, ids: impl Iterator<Item = u32>, factor: f64, mut visit: impl FnMut(u32, f64)) {
+        // Adding zero makes 0 of −0.
         match self {
+            // The step is a power of two, so the product is rounded once, as one with the weight is.
+            Self::Short(shorts) if factor > 0.0 => {
+                let step = factor * f64::from(STEP);
+                ids.zip(shorts)
+                    .for_each(|(id, count)| visit(id, step * f64::from(u16::from_le_bytes(*count))));
+            }
             Self::Short(shorts) => {
-                ids.zip(shorts).for_each(|(id, weight)| visit((id, weight_of(*weight))));
+                ids.zip(shorts)
+                    .for_each(|(id, weight)| visit(id, factor * f64::from(weight_of(*weight)) + 0.0));
             }
             Self::Long(longs) => {
-                ids.zip(longs).for_each(|(id, weight)| visit((id, f32::from_le_bytes(*weight))));
+                ids.zip(longs).for_each(|(id, weight)| {
+                    visit(id, factor * f64::from(f32::from_le_bytes(*weight)) + 0.0)
+                });
             }
         }
     }
@@ -212,14 +223,14 @@ impl NearEntries<'_> {
         taken
     }
 
-    /// Calls `visit` with each entry.
-    pub(crate) fn for_each(self, visit: impl FnMut(Entry)) {
+    /// Calls `visit` with each id and the product of its weight and `factor`, which is never −0.
+    pub(crate) fn for_each_product(self, factor: f64, visit: impl FnMut(u32, f64)) {
         let mut id = self.before;
         let ids = self.differences.iter().map(move |difference| {
             id = id.wrapping_add(u32::from(*difference));
             id
         });
-        self.weights.for_each(ids, visit);
+        self.weights.for_each_product(ids, factor, visit);
     }
 }
 
@@ -416,7 +427,10 @@ pub(in crate::vectors) mod tests {
         }
 
         #[test]
-        fn near_entries_are_read_in_parts((base, entries) in entries(300), ends in prop::collection::vec(any::<u16>(), 0..5)) {
+        fn near_entries_are_read_in_parts(
+            (base, entries) in entries(300), ends in prop::collection::vec(any::<u16>(), 0..5),
+            factor in prop_oneof![0.0_f64..20.0, -2.0_f64..0.0, Just(0.0), Just(-0.0), Just(f64::INFINITY)],
+        ) {
             let row = encode(base, &entries);
             let block = Block::parse(&base.to_be_bytes(), &row).unwrap().entries().unwrap();
             let is_near = entries.iter().scan(base, |last, (id, _)| Some(id - std::mem::replace(last, *id))).all(|difference| difference < 128);
@@ -429,11 +443,13 @@ pub(in crate::vectors) mod tests {
             for end in ends.into_iter().map(Some).chain([None]) {
                 let part = near.take_while(|id| end.is_none_or(|end| id < end));
                 let before = read.len();
-                part.for_each(|entry| read.push(entry));
+                part.for_each_product(factor, |id, product| read.push((id, product.to_bits())));
                 prop_assert!(read.len() == before || read.last().is_some_and(|(id, _)| *id == part.last()));
                 prop_assert_eq!(near.first(), entries.get(read.len()).map(|(id, _)| *id));
             }
-            prop_assert_eq!(read, entries);
+            let product = |weight: f32| (factor * f64::from(weight) + 0.0).to_bits();
+            let products = entries.iter().map(|(id, weight)| (*id, product(*weight)));
+            prop_assert_eq!(read, products.collect::<Vec<_>>());
         }
     }
 
