@@ -34,6 +34,11 @@ const ROUND_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_BATCH: u32 = 20_000;
 /// Centroids are made again when a collection has this many times the points that it had.
 const OUTGROWN: u64 = 4;
+/// New points are added to clusters when they are one of this many.
+const BATCH_SHARE: u64 = 200;
+/// The same once nothing was written for a while: a search scans what is not in clusters. Each batch ends in reading the
+/// whole file for its fingerprint.
+const IDLE_BATCH_SHARE: u64 = 2_000;
 /// The number of rows that one cleanup job removes.
 const CLEANUP_ROWS: usize = 2_000;
 /// How often free pages are looked for.
@@ -50,6 +55,14 @@ pub(super) struct Builder {
     pub(super) clusters: Arc<Clusters>,
     pub(super) kb: Kb,
     pub(super) writer: Writer,
+}
+
+/// Whether points are being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Busy,
+    /// Nothing was written for [`IDLE`].
+    Idle,
 }
 
 /// A collection's points, as `kb` has them.
@@ -112,9 +125,7 @@ impl Builder {
         let mut look_at = Instant::now() + PACKING_INTERVAL;
         while !self.clusters.stopped() {
             self.log_failure("clean up", || self.clean_up());
-            if let Some(failure) = self.log_failure("build the clusters of vectors", || self.feed_all()) {
-                self.clusters.report_failure(&failure);
-            }
+            self.feed_and_report(Pace::Busy);
             self.log_failure("give free space back", || self.give_back(&mut giving_back));
             if Instant::now() >= look_at {
                 look_at = Instant::now() + PACKING_INTERVAL;
@@ -128,6 +139,8 @@ impl Builder {
                         (packing, look_at) = (Packing::default(), Instant::now() + AFTER_FAILED_PACKING);
                     }
                 } else {
+                    // Nothing was written for a while.
+                    self.feed_and_report(Pace::Idle);
                     // Reading all of the file for its fingerprint pays off once nothing changes it.
                     self.with_checksum();
                 }
@@ -197,8 +210,15 @@ impl Builder {
         Ok(())
     }
 
+    /// Updates all clusters, and has them rebuilt if that finds damage.
+    fn feed_and_report(&self, pace: Pace) {
+        if let Some(failure) = self.log_failure("build the clusters of vectors", || self.feed_all(pace)) {
+            self.clusters.report_failure(&failure);
+        }
+    }
+
     /// Updates all clusters until they are complete.
-    fn feed_all(&self) -> InternalResult<()> {
+    fn feed_all(&self, pace: Pace) -> InternalResult<()> {
         if self.clusters.damaged.load(Ordering::Relaxed) || self.clusters.current().is_none() {
             self.clusters.publish(None);
             self.start_over()?;
@@ -208,7 +228,7 @@ impl Builder {
         let collections = self.collections().map_err(kb_failure)?;
         for entry in collections {
             let Some(dims) = entry.dims() else { continue };
-            while !self.clusters.stopped() && self.feed(&env, entry.number, dims)? {}
+            while !self.clusters.stopped() && self.feed(&env, (entry.number, dims), pace)? {}
         }
         Ok(())
     }
@@ -232,12 +252,14 @@ impl Builder {
     }
 
     /// Adds one batch to a collection's clusters, or to their replacement; `false` if there was nothing to do.
-    fn feed(&self, env: &ClusterEnv, collection: u16, dims: usize) -> InternalResult<bool> {
+    fn feed(&self, env: &ClusterEnv, (collection, dims): (u16, usize), pace: Pace) -> InternalResult<bool> {
         let rows = env.all_rows(&*env.env.read_txn()?)?;
         let present = rows.iter().find(|(number, _)| *number == collection).map(|(_, row)| *row);
         let kb_txn = self.kb.snapshot()?;
         let points = self.points(&kb_txn, collection, dims).map_err(kb_failure)?;
-        let Some((row, target)) = plan(&self.clusters, &rows, present, &points) else { return Ok(false) };
+        let Some((row, target)) = plan(&self.clusters, &rows, present, (&points, pace)) else {
+            return Ok(false);
+        };
         if target.trained == 0 {
             let sample = self.sample(&kb_txn, &points)?;
             // Nothing is kept from being freed for the seconds that this can take.
@@ -379,7 +401,7 @@ fn plan(
     clusters: &Clusters,
     rows: &[(u16, ClusterRow)],
     present: Option<ClusterRow>,
-    points: &CollectionPoints,
+    (points, pace): (&CollectionPoints, Pace),
 ) -> Option<(ClusterRow, ClusterInfo)> {
     if clusters.scans_all(points.live.len()) {
         return None;
@@ -399,7 +421,11 @@ fn plan(
         let next = ClusterInfo::empty(free_number(rows)?);
         return Some((ClusterRow { next: Some(next), ..row }, next));
     }
-    let enough = u64::from(clusters.options.cluster_batch).max(points.live.len() / 200);
+    let (batch, live) = (u64::from(clusters.options.cluster_batch), points.live.len());
+    let enough = match pace {
+        Pace::Busy => batch.max(live / BATCH_SHARE),
+        Pace::Idle => (batch / 4).max(live / IDLE_BATCH_SHARE).max(1),
+    };
     (waiting >= enough).then_some((row, row.current))
 }
 
@@ -446,6 +472,14 @@ mod tests {
 
     /// The clusters that are updated next in a collection with these points.
     fn planned(present: Option<ClusterRow>, live: std::ops::Range<u32>) -> Option<ClusterInfo> {
+        planned_at(Pace::Busy, present, live)
+    }
+
+    fn planned_at(
+        pace: Pace,
+        present: Option<ClusterRow>,
+        live: std::ops::Range<u32>,
+    ) -> Option<ClusterInfo> {
         let options = LmdbOptions { codes_below: 100, cluster_batch: 10, ..LmdbOptions::default() };
         let clusters = Clusters::new(Path::new(""), &options);
         let points = CollectionPoints {
@@ -455,7 +489,7 @@ mod tests {
             live: live.into_iter().collect::<RoaringBitmap>(),
         };
         let rows: Vec<(u16, ClusterRow)> = present.into_iter().map(|row| (1, row)).collect();
-        plan(&clusters, &rows, present, &points).map(|(_, info)| info)
+        plan(&clusters, &rows, present, (&points, pace)).map(|(_, info)| info)
     }
 
     #[test]
@@ -480,6 +514,10 @@ mod tests {
         // Nothing is dead, and fifty points wait.
         assert_eq!(planned(Some(row), 0..250), Some(current));
         assert_eq!(planned(Some(row), 0..205), None);
+        // At rest, a quarter of a batch is enough.
+        assert_eq!(planned_at(Pace::Idle, Some(row), 0..201), None);
+        assert_eq!(planned_at(Pace::Idle, Some(row), 0..202), Some(current));
+        assert_eq!(planned_at(Pace::Idle, Some(row), 0..200), None);
         assert_eq!(planned(Some(ClusterRow { current: ClusterInfo::empty(0), next: None }), 0..100), None);
     }
 }
