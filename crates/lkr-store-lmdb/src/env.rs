@@ -11,7 +11,8 @@ use std::{
 };
 
 use heed::{
-    CommitOrAbort, Database, Env, EnvClosingEvent, EnvOpenOptions, RoTxn, RwTxn, WithoutTls, types::Bytes,
+    CommitOrAbort, Database, Env, EnvClosingEvent, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls,
+    types::Bytes,
 };
 
 pub(crate) use self::{format::verify as verify_format, give_back::GivenBack, readers::Snapshot};
@@ -33,6 +34,23 @@ pub(crate) type Environment = Env<WithoutTls>;
 pub(crate) const DATA: &str = "data.mdb";
 const SMALLEST_MAP: usize = 1 << 30;
 const MAX_READERS: u32 = 2_048;
+
+/// How a data file is mapped: see [`LmdbOptions`](crate::LmdbOptions).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Map {
+    /// The address space, in bytes.
+    pub(crate) size: usize,
+    /// The size of the largest file of which more is read than is asked for, in bytes.
+    pub(crate) read_ahead_below: u64,
+}
+
+/// A map for tests.
+#[cfg(test)]
+impl Default for Map {
+    fn default() -> Self {
+        Self { size: SMALLEST_MAP, read_ahead_below: u64::MAX }
+    }
+}
 
 /// The primary data: records, tasks, vectors, postings, bitmaps.
 #[derive(Debug, Clone)]
@@ -111,9 +129,9 @@ tables! { 16:
 
 impl Kb {
     /// Opens the environment in `dir`, or creates it.
-    pub(crate) fn open(dir: &Path, map_size: usize) -> Result<Self> {
+    pub(crate) fn open(dir: &Path, map: Map) -> Result<Self> {
         let failed = Error::on_open;
-        let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
+        let env = open_env(dir, map, NAMES.len() as u32).map_err(failed)?;
         refuse_other_formats(&env)?;
         let tables = create_tables(&env, NAMES).map_err(failed)?.into();
         let kb = Self { env, readers: Readers::default(), tables };
@@ -122,18 +140,18 @@ impl Kb {
     }
 
     /// Opens the environment in `dir` to repair its rows. Its pages must be undamaged.
-    pub(crate) fn open_damaged(dir: &Path, map_size: usize) -> Result<Self> {
+    pub(crate) fn open_damaged(dir: &Path, map: Map) -> Result<Self> {
         let failed = |failure| Error::failure("open", failure);
-        let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
+        let env = open_env(dir, map, NAMES.len() as u32).map_err(failed)?;
         refuse_known_formats(&env)?;
         let tables = create_tables(&env, NAMES).map_err(failed)?.into();
         Ok(Self { env, readers: Readers::default(), tables })
     }
 
     /// Opens the environment in `dir` read-only. Its pages must be undamaged.
-    pub(crate) fn inspect(dir: &Path, map_size: usize) -> Result<Self> {
+    pub(crate) fn inspect(dir: &Path, map: Map) -> Result<Self> {
         let failed = |failure| Error::failure("open", failure);
-        let env = map_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
+        let env = map_env(dir, map, NAMES.len() as u32).map_err(failed)?;
         refuse_known_formats(&env)?;
         let tables = open_tables(&env, NAMES).map_err(failed)?.into();
         Ok(Self { env, readers: Readers::default(), tables })
@@ -210,19 +228,19 @@ impl Kb {
 }
 
 /// Opens the environment in `dir`, which is created if it does not exist.
-pub(crate) fn open_env(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environment> {
+pub(crate) fn open_env(dir: &Path, map: Map, tables: u32) -> InternalResult<Environment> {
     fs::create_dir_all(dir)?;
-    let env = map_env(dir, map_size, tables)?;
+    let env = map_env(dir, map, tables)?;
     extend_file(&env)?;
     Ok(env)
 }
 
 /// Maps the environment in `dir`.
-fn map_env(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environment> {
+fn map_env(dir: &Path, map: Map, tables: u32) -> InternalResult<Environment> {
     let lock_file = dir.join("lock.mdb");
     loop {
         let allocated = allocate(&lock_file)?;
-        let env = open_at_largest_size(dir, map_size, tables)?;
+        let env = open_at_largest_size(dir, map, tables)?;
         if fs::metadata(&lock_file)?.len() <= allocated {
             env.clear_stale_readers()?;
             return Ok(env);
@@ -234,25 +252,32 @@ fn map_env(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environme
     }
 }
 
-/// Opens the environment in `dir` with a map of `map_size` bytes, or of the largest half, quarter and so on that the system grants.
-fn open_at_largest_size(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environment> {
-    let mut size = map_size.next_multiple_of(1 << 20).max(1 << 20);
+/// Opens the environment in `dir` with a map of the size of `map`, or of the largest half, quarter and so on that the system grants.
+fn open_at_largest_size(dir: &Path, map: Map, tables: u32) -> InternalResult<Environment> {
+    let stored = fs::metadata(dir.join(DATA)).map_or(0, |metadata| metadata.len());
+    // What the system would read around a row takes the place of other rows if they do not all fit into memory.
+    let flags = match stored > map.read_ahead_below {
+        true => EnvFlags::NO_READ_AHEAD,
+        false => EnvFlags::empty(),
+    };
+    let mut size = map.size.next_multiple_of(1 << 20).max(1 << 20);
     loop {
-        match open_at_size(dir, size, tables) {
+        match open_at_size(dir, (size, flags), tables) {
             Err(heed::Error::Io(error)) if out_of_space(&error) && size / 2 >= SMALLEST_MAP => size /= 2,
             opened => return Ok(opened?),
         }
     }
 }
 
-fn open_at_size(dir: &Path, size: usize, tables: u32) -> heed::Result<Environment> {
+fn open_at_size(dir: &Path, (size, flags): (usize, EnvFlags), tables: u32) -> heed::Result<Environment> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.map_size(size).max_dbs(tables).max_readers(MAX_READERS);
     // SAFETY: the file is mapped read-only, and the lock on the folder keeps other processes of this program away from
-    // it. The file never shrinks while it is open, because LMDB never truncates it and nothing else writes to it.
+    // it. The file never shrinks while it is open, because LMDB never truncates it and nothing else writes to it. The flags
+    // say at most how it is read.
     #[expect(unsafe_code, reason = "a memory map is only as sound as its file")]
     unsafe {
-        options.open(dir)
+        options.flags(flags).open(dir)
     }
 }
 

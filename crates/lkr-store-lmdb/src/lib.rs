@@ -8,6 +8,7 @@ mod env;
 mod error;
 mod file_system;
 mod lock;
+mod memory_limit;
 mod open_marker;
 mod packing;
 mod page_check;

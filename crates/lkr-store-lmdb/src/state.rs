@@ -257,11 +257,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::env::Map;
 
     #[test]
     fn purge_removes_expired_records_only() {
         let dir = tempfile::tempdir().unwrap();
-        let kb = Kb::open(dir.path(), 1 << 30).unwrap();
+        let kb = Kb::open(dir.path(), Map::default()).unwrap();
         let mut txn = kb.write_txn().unwrap();
         let put = |key: &str, ttl| Write::put_for(key, Expect::Any, "value", ttl);
         let long = Duration::from_secs(1_000);
@@ -289,7 +290,7 @@ mod tests {
     #[test]
     fn damaged_record_error_names_its_key() {
         let dir = tempfile::tempdir().unwrap();
-        let kb = Kb::open(dir.path(), 1 << 30).unwrap();
+        let kb = Kb::open(dir.path(), Map::default()).unwrap();
         let mut txn = kb.write_txn().unwrap();
         apply(&kb, &mut txn, &[Write::put("a/key", Expect::Any, "value")]).unwrap();
         let mut checksummed = kb.tables.state.get(&txn, b"a/key").unwrap().unwrap().to_vec();

@@ -76,7 +76,7 @@ impl LmdbStore {
 pub(crate) fn open_locked(dir: &Path, options: LmdbOptions, lock: FolderLock) -> Result<LmdbStore> {
     refuse_missing_data(dir)?;
     let open_locked = OpenMarker::begin(dir)?;
-    let kb = Kb::open(&dir.join("kb"), options.map_size)?;
+    let kb = Kb::open(&dir.join("kb"), options.map())?;
     match queue::clear_leases(&kb) {
         // Leases also expire by themselves, and a full disk must not prevent reading.
         Err(failure) if failure.kind() == FailureKind::Unavailable => {

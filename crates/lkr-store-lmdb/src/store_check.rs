@@ -83,7 +83,7 @@ impl StoreCheck {
         }
         let Some(opened) = self.kb.take() else { return Ok(()) };
         close(opened);
-        let writable = Kb::open_damaged(&kb, self.options.map_size).map_err(Failure::internal)?;
+        let writable = Kb::open_damaged(&kb, self.options.map()).map_err(Failure::internal)?;
         let mut txn = writable.write_txn()?;
         verify::repair(&writable, &mut txn, &self.findings)?;
         txn.commit()?;
@@ -102,7 +102,7 @@ fn check_store(dir: &Path, options: &LmdbOptions) -> Result<(Option<Kb>, Vec<Fin
         let describe_point_part = |line| Finding::salvage(format!("store/kb/{DATA}: {line}"));
         return Ok((None, damage.into_iter().map(describe_point_part).collect()));
     }
-    let kb = Kb::inspect(dir, options.map_size)?;
+    let kb = Kb::inspect(dir, options.map())?;
     let txn = kb.snapshot().map_err(|failure| Error::failure("read rows", failure))?;
     let findings = verify::check_rows(&kb, &txn).map_err(|failure| Error::failure("read rows", failure))?;
     drop(txn);
@@ -128,7 +128,7 @@ fn salvage(dir: &Path, options: &LmdbOptions) -> InternalResult<()> {
     if fresh.exists() {
         fs::remove_dir_all(&fresh)?;
     }
-    let kb = Kb::open(&fresh, options.map_size).map_err(Failure::internal)?;
+    let kb = Kb::open(&fresh, options.map()).map_err(Failure::internal)?;
     let mut txn = kb.write_txn()?;
     let mut known = false;
     page_check::walk(&dir.join(DATA), &mut |row| {

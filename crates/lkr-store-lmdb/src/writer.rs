@@ -252,7 +252,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        env::{create_tables, open_env},
+        env::{Map, create_tables, open_env},
         error::FailureKind,
     };
 
@@ -260,7 +260,7 @@ mod tests {
 
     fn started() -> (Environment, Table, Writer, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
-        let env = open_env(dir.path(), 1 << 30, 1).unwrap();
+        let env = open_env(dir.path(), Map::default(), 1).unwrap();
         let [table] = create_tables(&env, ["table"]).unwrap();
         let (writer, _) = Writer::start(env.clone(), || {}).unwrap();
         (env, table, writer, dir)
@@ -320,7 +320,7 @@ mod tests {
     #[tokio::test]
     async fn frequent_jobs_gather_before_they_are_committed() {
         let dir = tempfile::tempdir().unwrap();
-        let env = open_env(dir.path(), 1 << 30, 1).unwrap();
+        let env = open_env(dir.path(), Map::default(), 1).unwrap();
         let [table] = create_tables(&env, ["table"]).unwrap();
         let commits = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&commits);

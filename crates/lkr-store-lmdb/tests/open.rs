@@ -53,6 +53,27 @@ fn open_store_holds_the_lock_that_tells_other_programs_of_lmdb() {
     }
 }
 
+/// Pages that the system reads around a row take the place of others if the store does not fit into memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_is_read_around_the_rows_of_a_large_store() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path()));
+    let data = folder.path().join("kb/data.mdb");
+    let is_read_at_random = |read_ahead_below| {
+        let mut options = LmdbOptions::default();
+        options.read_ahead_below = read_ahead_below;
+        let _store = LmdbStore::open(folder.path(), options).unwrap();
+        let maps = fs::read_to_string("/proc/self/smaps").unwrap();
+        let of_data = maps.lines().skip_while(|line| !line.ends_with(&data.display().to_string()));
+        let flags = of_data.filter_map(|line| line.strip_prefix("VmFlags:")).next().unwrap();
+        flags.split_whitespace().any(|flag| flag == "rr")
+    };
+    let bytes = fs::metadata(&data).unwrap().len();
+    assert!(!is_read_at_random(bytes));
+    assert!(is_read_at_random(bytes - 1));
+}
+
 #[tokio::test]
 async fn reopened_store_keeps_all_data_and_frees_leases() {
     let folder = tempfile::tempdir().unwrap();

@@ -14,6 +14,7 @@ use crc_fast::{CrcAlgorithm, Digest};
 use super::table::ClusterEnv;
 use crate::{
     codec::{strip_checksum, with_checksum},
+    env::Map,
     error::{Failure, InternalResult},
     page_check,
 };
@@ -50,14 +51,14 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Opens the environment in a folder if it has this `lineage` and the structure of its file is undamaged.
-pub(super) fn open(folder: &Path, map_size: usize, lineage: &[u8]) -> InternalResult<Option<ClusterEnv>> {
+pub(super) fn open(folder: &Path, map: Map, lineage: &[u8]) -> InternalResult<Option<ClusterEnv>> {
     if !lineages(folder)?.iter().any(|write_lineage| write_lineage == lineage) {
         return Ok(None);
     }
     if !page_check::check(&folder.join(DATA))?.is_empty() {
         return Err(Failure::corrupt("pages of the clusters of vectors are damaged"));
     }
-    ClusterEnv::open(folder, map_size).map(Some)
+    ClusterEnv::open(folder, map).map(Some)
 }
 
 /// The lineages of a folder: that of the last session, and that of the current one, which may be missing in `kb`.

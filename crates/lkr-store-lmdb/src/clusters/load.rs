@@ -42,7 +42,7 @@ impl Builder {
     fn reopen(&self, path: &Path, startup: &StartupState) -> Option<ClusterEnv> {
         let lineage = startup.lineage.as_deref()?;
         let opened = catch_unwind(|| {
-            let env = folder::open(path, self.clusters.options.map_size, lineage)?;
+            let env = folder::open(path, self.clusters.options.map(), lineage)?;
             Ok(match env {
                 Some(env) if is_consistent(&env, startup)? => Some(env),
                 _ => None,
@@ -69,7 +69,7 @@ impl Builder {
             fs::remove_dir_all(old)?;
         }
         let path = self.clusters.dir.join(rand::random::<u64>().to_string());
-        let env = ClusterEnv::open(&path, self.clusters.options.map_size)?;
+        let env = ClusterEnv::open(&path, self.clusters.options.map())?;
         self.publish_env(env, None)
     }
 

@@ -10,7 +10,7 @@ use heed::{RoTxn, RwTxn};
 use super::row_key;
 use crate::{
     codec::{FieldReader, damaged, strip_checksum, with_checksum},
-    env::{Environment, Table, create_tables, open_env},
+    env::{Environment, Map, Table, create_tables, open_env},
     error::InternalResult,
     vectors::QuantisedRow,
 };
@@ -32,8 +32,8 @@ pub(crate) struct ClusterEnv {
 }
 
 impl ClusterEnv {
-    pub(crate) fn open(path: &Path, map_size: usize) -> InternalResult<Self> {
-        let env = open_env(path, map_size, 3)?;
+    pub(crate) fn open(path: &Path, map: Map) -> InternalResult<Self> {
+        let env = open_env(path, map, 3)?;
         let [rows, centroids, blocks] = create_tables(&env, ["rows", "centroids", "blocks"])?;
         Ok(Self { env, rows, centroids, blocks, path: path.to_owned() })
     }
@@ -220,7 +220,6 @@ mod tests {
     use crate::vectors::Quantised;
 
     const DIMS: usize = 100;
-    const MAP_SIZE: usize = 1 << 28;
 
     fn rows(ids: std::ops::Range<u32>) -> Vec<u8> {
         let mut rows = Vec::new();
@@ -234,7 +233,7 @@ mod tests {
     #[test]
     fn cluster_has_its_points_in_blocks_of_bounded_size() {
         let folder = tempfile::tempdir().unwrap();
-        let env = ClusterEnv::open(folder.path(), MAP_SIZE).unwrap();
+        let env = ClusterEnv::open(folder.path(), Map::default()).unwrap();
         let (info, other) = (ClusterInfo::empty(3), ClusterInfo::empty(4));
         let row_bytes = QuantisedRow::bytes(DIMS);
         let mut txn = env.env.write_txn().unwrap();

@@ -3,11 +3,11 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::env::{Environment, create_tables, open_env};
+use crate::env::{Environment, Map, create_tables, open_env};
 
 fn opened() -> (Environment, Table, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
-    let env = open_env(dir.path(), 1 << 30, 1).unwrap();
+    let env = open_env(dir.path(), Map::default(), 1).unwrap();
     let [table] = create_tables(&env, ["table"]).unwrap();
     (env, table, dir)
 }
@@ -81,7 +81,7 @@ fn names(packing: &Packing) -> Vec<&'static str> {
 #[test]
 fn pass_packs_all_tables_that_changed_and_remembers_their_sizes() {
     let dir = tempfile::tempdir().unwrap();
-    let kb = Kb::open(dir.path(), 1 << 30).unwrap();
+    let kb = Kb::open(dir.path(), Map::default()).unwrap();
     let (writer, _) = Writer::start(kb.writing(), || {}).unwrap();
     let tables = [kb.tables.state, kb.tables.dense];
     tables.iter().for_each(|table| insert_in_turns(&kb.writing(), *table, 800, 100));

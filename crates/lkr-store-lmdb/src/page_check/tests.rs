@@ -2,11 +2,11 @@ use std::fs;
 
 use super::node::HEADER;
 use super::*;
-use crate::env::Kb;
+use crate::env::{Kb, Map};
 
 /// Writes a file with rows of all lengths and with freed pages, and returns its rows.
 fn made(dir: &Path, rows: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let kb = Kb::open(dir, 1 << 30).unwrap();
+    let kb = Kb::open(dir, Map::default()).unwrap();
     let row = |n: u32| (n.to_be_bytes().repeat(3), vec![n as u8; (n as usize * 37) % 9_000]);
     for batch in [0..rows, rows / 4..rows / 2, 0..rows / 8] {
         let mut txn = kb.write_txn().unwrap();
@@ -45,7 +45,7 @@ fn undamaged_file_has_no_findings() {
 #[test]
 fn overflow_value_with_surplus_pages_has_no_findings() {
     let dir = tempfile::tempdir().unwrap();
-    let kb = Kb::open(dir.path(), 1 << 30).unwrap();
+    let kb = Kb::open(dir.path(), Map::default()).unwrap();
     for length in [20_000, 5_000] {
         let mut txn = kb.write_txn().unwrap();
         kb.tables.state.put(&mut txn, b"key", &vec![7; 20_000]).unwrap();
@@ -106,7 +106,7 @@ fn unreported_flips_are_harmless() {
         bytes[at] ^= 1 << (n % 8);
         fs::write(&path, &bytes).unwrap();
         if check(&path).unwrap().is_empty() {
-            let kb = Kb::inspect(dir.path(), 1 << 30).unwrap();
+            let kb = Kb::inspect(dir.path(), Map::default()).unwrap();
             let txn = kb.snapshot().unwrap();
             assert_eq!(kb.tables.state.iter(&txn).unwrap().filter(|row| row.is_ok()).count(), rows, "{at}");
             drop(txn);

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     codec::with_checksum,
-    env::Kb,
+    env::{Kb, Map},
     error::{FailureKind, InternalResult},
 };
 
@@ -34,7 +34,7 @@ struct Fixture {
 
 fn fixture() -> Fixture {
     let dir = tempfile::tempdir().unwrap();
-    let kb = Kb::open(dir.path(), 1 << 30).unwrap();
+    let kb = Kb::open(dir.path(), Map::default()).unwrap();
     let collection = Collection::new("points").unwrap();
     let dense = Some(DenseSpec { model: "model".to_owned(), dims: 2 });
     let spec = CollectionSpec { collection: collection.clone(), dense };

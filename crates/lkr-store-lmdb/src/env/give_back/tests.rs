@@ -4,7 +4,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    env::{Kb, Snapshot},
+    env::{Kb, Map, Snapshot},
     page_check,
 };
 
@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn opened(dir: &std::path::Path) -> Kb {
-    Kb::open(dir, 1 << 30).unwrap()
+    Kb::open(dir, Map::default()).unwrap()
 }
 
 fn write(kb: &Kb, rows: &mut Rows, changes: impl IntoIterator<Item = (u16, usize)>) {

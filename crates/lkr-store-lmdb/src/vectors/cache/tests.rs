@@ -6,11 +6,14 @@ use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
 use super::*;
-use crate::vectors::{
-    bitmap::{self, Field},
-    postings::{self, Entry},
-    registry::CollectionEntry,
-    write,
+use crate::{
+    env::Map,
+    vectors::{
+        bitmap::{self, Field},
+        postings::{self, Entry},
+        registry::CollectionEntry,
+        write,
+    },
 };
 
 struct Fixture {
@@ -22,7 +25,7 @@ struct Fixture {
 
 fn fixture() -> Fixture {
     let dir = tempfile::tempdir().unwrap();
-    let kb = Kb::open(dir.path(), 1 << 30).unwrap();
+    let kb = Kb::open(dir.path(), Map::default()).unwrap();
     let collection = Collection::new("points").unwrap();
     let dense = Some(DenseSpec { model: "model".to_owned(), dims: 2 });
     let mut txn = kb.write_txn().unwrap();
