@@ -13,6 +13,7 @@ mod listings;
 mod load;
 mod logins;
 mod material;
+mod page_cache;
 mod random;
 mod reembed;
 mod report;

@@ -18,6 +18,7 @@ use crate::{
         disk,
         growing_base::{GrowingBase, WARM_UP_QUERIES, chunks_of, copies, grow},
         idle::{cpu_time, wait_until_background_work_is_done},
+        page_cache::forget_pages,
         search::{self, SearchCost},
     },
     collection::{Input, Query},
@@ -41,6 +42,8 @@ struct SizeReport {
     first_embedded: Ingestion,
     /// From opening the folder to the first answer.
     ready: Duration,
+    /// The same if nothing of the folder is in memory; `None` if the system cannot take it out of there.
+    cold: Option<Duration>,
     /// The latency of a search, and that at the first size.
     latency: Latency,
     first: Latency,
@@ -117,6 +120,14 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
         let chunks = chunks_of(&local_kb).await?;
         local_kb.close().await;
 
+        let cold = match forget_pages(&args.data_dir)? {
+            true => {
+                let began = Instant::now();
+                let opened = open(LmdbOptions::default()).await?;
+                Some(search_all(opened, began, queries.get(..1).unwrap_or_default()).await?.ready)
+            }
+            false => None,
+        };
         let began = Instant::now();
         let searches = search_all(open(LmdbOptions::default()).await?, began, &queries).await?;
         let mut exact = LmdbOptions::default();
@@ -139,6 +150,7 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
             embedded,
             first_embedded,
             ready: searches.ready,
+            cold,
             cpu_ms: millis(searches.cpu) / queries.len().max(1) as f64,
             beside_legs,
             recall: recall(&searches.found, &exact.found),
@@ -218,6 +230,7 @@ impl fmt::Display for SizeReport {
             embedded,
             first_embedded,
             ready,
+            cold,
             latency,
             first,
             cpu_ms,
@@ -238,7 +251,11 @@ impl fmt::Display for SizeReport {
             wall / first_wall,
             cpu / first_cpu
         )?;
-        writeln!(f, "  ready     {:.0} ms, with the first answer", millis(*ready))?;
+        write!(f, "  ready     {:.0} ms, with the first answer", millis(*ready))?;
+        match cold {
+            Some(cold) => writeln!(f, ", {:.0} if nothing of the folder is in memory", millis(*cold))?,
+            None => writeln!(f)?,
+        }
         writeln!(
             f,
             "  searches  {:.2} ms p50 ({:.2} times), {:.2} p99 ({:.2} times), {cpu_ms:.2} of the processor",
