@@ -75,6 +75,7 @@ impl LocalKnowledgeBase {
 }
 
 /// Opens the embedding model in a folder.
-pub(crate) fn embedder(model: &Path, precision: Precision) -> Result<Arc<dyn Embedder>> {
-    Ok(Arc::new(LocalEmbedder::open(model, LocalOptions { precision, ..LocalOptions::default() })?))
+pub(crate) fn embedder(model: &Path, precision: Precision, dims: Option<usize>) -> Result<Arc<dyn Embedder>> {
+    let options = LocalOptions { precision, truncate_dim: dims, ..LocalOptions::default() };
+    Ok(Arc::new(LocalEmbedder::open(model, options)?))
 }

@@ -69,18 +69,18 @@ struct ChangeRequest {
 }
 
 impl EmbedderReconciler {
-    /// Starts to follow the settings, and waits a little for the model that they name. `local_model_dir` is the folder
-    /// of the model in this process.
+    /// Starts to follow the settings, and waits a little for the model that they name. `local_model` is the folder
+    /// of the model in this process, with the numbers of its vectors that are kept.
     pub async fn follow(
         kb: KnowledgeBase,
         settings: Settings,
         outgoing: Outgoing,
-        local_model_dir: PathBuf,
+        local_model: (PathBuf, Option<usize>),
         connect: ConnectEmbedder,
     ) -> Self {
         let (requests, received) = mpsc::channel(16);
         let (done, first) = oneshot::channel();
-        let reconciler = ReconcileLoop { kb, settings, outgoing, local_model_dir, connect, applied: None };
+        let reconciler = ReconcileLoop { kb, settings, outgoing, local_model, connect, applied: None };
         let abort = tokio::spawn(reconciler.run(received, done)).abort_handle();
         if timeout(START_WAIT, first).await.is_err() {
             tracing::warn!("embedding model not reached yet; searches may use keywords alone");
@@ -129,7 +129,7 @@ struct ReconcileLoop {
     kb: KnowledgeBase,
     settings: Settings,
     outgoing: Outgoing,
-    local_model_dir: PathBuf,
+    local_model: (PathBuf, Option<usize>),
     connect: ConnectEmbedder,
     /// The entry that was applied last.
     applied: Option<ModelEntry>,
@@ -217,10 +217,10 @@ impl ReconcileLoop {
         let live = self.kb.embedding().await?;
         let Some(live) = live.live.filter(|_| !live.live_is_available) else { return Ok(()) };
         let recorded = self.settings.previous_embedders().await?.into_iter().find(|kept| kept.id == live);
-        let Some(PreviousEmbedder { entry, folder, .. }) = recorded else { return Ok(()) };
+        let Some(PreviousEmbedder { entry, folder, dims, .. }) = recorded else { return Ok(()) };
         let embedder = match (&entry.provider, folder) {
             (Some(_), _) => Some((self.connect)(entry, self.outgoing.clone()).await?),
-            (None, Some(folder)) => local_embedder(&folder, &live).await?,
+            (None, Some(folder)) => local_embedder(&folder, dims, &live).await?,
             (None, None) => None,
         };
         if let Some(embedder) = embedder.filter(|embedder| embedder.profile().id == live) {
@@ -238,17 +238,24 @@ impl ReconcileLoop {
 
     /// Records how the model was reached, and keeps the record of the model of the live vectors.
     async fn record(&self, snapshot: &Snapshot, id: &str) -> anyhow::Result<()> {
-        let folder = self.local_model_dir.display().to_string();
-        let folder = Some(folder).filter(|_| snapshot.settings.models.embed.provider.is_none());
+        let (folder, dims) = &self.local_model;
+        let local = match snapshot.settings.models.embed.provider {
+            None => (Some(folder.display().to_string()), *dims),
+            Some(_) => (None, None),
+        };
         let live = self.kb.embedding().await?.live.unwrap_or_default();
-        Ok(self.settings.store_previous_embedder(snapshot, id, folder, &[&live]).await?)
+        Ok(self.settings.store_previous_embedder(snapshot, id, local, &[&live]).await?)
     }
 }
 
-/// The model `id` in a folder, with the precision that it has by its id.
-async fn local_embedder(folder: &str, id: &str) -> lkr::Result<Option<Arc<dyn Embedder>>> {
+/// The model `id` in a folder, of whose vectors `dims` numbers are kept, with the precision that it has by its id.
+async fn local_embedder(
+    folder: &str,
+    dims: Option<usize>,
+    id: &str,
+) -> lkr::Result<Option<Arc<dyn Embedder>>> {
     for precision in Precision::ALL {
-        let embedder = lkr::open_embedder(folder, precision).await?;
+        let embedder = lkr::open_embedder(folder, precision, dims).await?;
         if let Some(embedder) = embedder.filter(|embedder| embedder.profile().id == id) {
             return Ok(Some(embedder));
         }

@@ -1,6 +1,6 @@
 //! Opens the services of a configuration.
 
-use std::{path::Path, sync::Arc};
+use std::{num::NonZero, path::Path, sync::Arc};
 
 use anyhow::{Context, Result, anyhow};
 use futures_util::FutureExt;
@@ -70,7 +70,7 @@ pub(crate) async fn open_services(config: &Config, app: &AppState, ingestion: &H
         kb.clone(),
         settings.clone(),
         outgoing.clone(),
-        config.model_dir(),
+        (config.model_dir(), config.model_dims.map(NonZero::get)),
         connect(app.call_observer("embed")),
     )
     .await;
@@ -111,6 +111,7 @@ async fn open_knowledge_base(
     options.uploads_dir = config.upload_dir();
     options.model_dir = config.model_dir();
     options.model_precision = config.model_precision;
+    options.model_dims = config.model_dims.map(NonZero::get);
     options.rerank_model_dir = config.rerank_model_dir();
     options.rerank_precision = config.rerank_precision;
     options.taxonomy = taxonomy;

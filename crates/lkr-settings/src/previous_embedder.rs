@@ -23,6 +23,8 @@ pub struct PreviousEmbedder {
     pub entry: ModelEntry,
     /// The folder of the model, if the entry names no provider.
     pub folder: Option<String>,
+    /// The numbers of its vectors that are kept; as many as the folder says if there are none.
+    pub dims: Option<usize>,
 }
 
 /// Version 1 of the record: entries by model id.
@@ -36,6 +38,8 @@ struct PreviousEmbedderV1 {
     entry: ModelV1,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     folder: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dims: Option<usize>,
 }
 
 impl Settings {
@@ -45,7 +49,7 @@ impl Settings {
         &self,
         snapshot: &Snapshot,
         id: &str,
-        folder: Option<String>,
+        (folder, dims): (Option<String>, Option<usize>),
         others: &[&str],
     ) -> Result<()> {
         let entry = snapshot.stored.models.get(ENTRY).cloned().unwrap_or_default();
@@ -54,8 +58,8 @@ impl Settings {
             let before = record.as_ref().map(|record| decode(&record.value)).transpose()?.unwrap_or_default();
             let mut embedders = before.embedders;
             embedders.retain(|stored, _| others.contains(&stored.as_str()));
-            embedders
-                .insert(id.to_owned(), PreviousEmbedderV1 { entry: entry.clone(), folder: folder.clone() });
+            let previous = PreviousEmbedderV1 { entry: entry.clone(), folder: folder.clone(), dims };
+            embedders.insert(id.to_owned(), previous);
             let after = serde_json::to_vec(&PreviousEmbeddersV1 { embedders });
             let after = after.map_err(|e| Error::internal("write previous embedders", e))?;
             if record.as_ref().is_some_and(|record| record.value == after) {
@@ -70,10 +74,11 @@ impl Settings {
     /// The stored entries of embedding models.
     pub async fn previous_embedders(&self) -> Result<Vec<PreviousEmbedder>> {
         let Some(record) = self.state().get(KEY).await? else { return Ok(Vec::new()) };
-        let previous = |(id, PreviousEmbedderV1 { entry, folder })| PreviousEmbedder {
+        let previous = |(id, PreviousEmbedderV1 { entry, folder, dims })| PreviousEmbedder {
             id,
             entry: self.resolver().model(ENTRY, &entry),
             folder,
+            dims,
         };
         Ok(decode(&record.value)?.embedders.into_iter().map(previous).collect())
     }
@@ -123,18 +128,21 @@ mod tests {
         let settings =
             Settings::open(Arc::<MemoryState>::clone(&state), SealingKey::generate(), plugins()).unwrap();
         let first = set(&settings, "first", "sk-planted-1").await;
-        settings.store_previous_embedder(&first, "1", None, &[]).await.unwrap();
+        settings.store_previous_embedder(&first, "1", (None, None), &[]).await.unwrap();
         let second = set(&settings, "second", "sk-planted-2").await;
-        settings.store_previous_embedder(&second, "2", Some("/models".to_owned()), &["1"]).await.unwrap();
+        settings
+            .store_previous_embedder(&second, "2", (Some("/models".to_owned()), Some(256)), &["1"])
+            .await
+            .unwrap();
         let previous = settings.previous_embedders().await.unwrap();
         let models: Vec<_> =
             previous.iter().map(|embedder| (embedder.id.as_str(), embedder.entry.model.as_str())).collect();
         assert_eq!(models, [("1", "first"), ("2", "second")]);
         assert_eq!(previous[0].entry.api_key, ApiKey::Set(Secret::new("sk-planted-1")));
-        assert_eq!(previous[1].folder.as_deref(), Some("/models"));
+        assert_eq!((previous[1].folder.as_deref(), previous[1].dims), (Some("/models"), Some(256)));
         let record = state.get(KEY).await.unwrap().unwrap();
         assert!(!String::from_utf8_lossy(&record.value).contains("planted"), "keys are sealed");
-        settings.store_previous_embedder(&second, "2", None, &["3"]).await.unwrap();
+        settings.store_previous_embedder(&second, "2", (None, None), &["3"]).await.unwrap();
         assert_eq!(settings.previous_embedders().await.unwrap().len(), 1, "the first is no longer listed");
     }
 }

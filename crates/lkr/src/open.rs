@@ -45,6 +45,9 @@ pub struct OpenOptions {
     pub model_dir: PathBuf,
     /// The precision of that model. A change means another model: all documents are embedded again.
     pub model_precision: Precision,
+    /// The numbers of each of its vectors that are kept, from the first on, instead of as many as its folder says. For models
+    /// that were trained for it (matryoshka representations). A change means another model.
+    pub model_dims: Option<usize>,
     /// Whether the target embedding model is set after opening, by
     /// [`set_embedder_at_start`](KnowledgeBase::set_embedder_at_start), instead of being the one in `model_dir`.
     pub defer_embedder: bool,
@@ -87,6 +90,7 @@ impl OpenOptions {
             uploads_dir: data_dir.join("uploads"),
             model_dir: data_dir.join("models").join("default"),
             model_precision: Precision::default(),
+            model_dims: None,
             defer_embedder: false,
             rerank_model_dir: data_dir.join("models").join("reranker"),
             rerank_precision: Precision::default(),
@@ -133,7 +137,7 @@ impl KnowledgeBase {
         let is_away = |error: &Error| waits && error.is_retryable() && !RecordsLost::caused(error);
         until_available(A_STORE, || stores.check(), is_away).await?;
         let (embedder, reranker) = open_models(
-            (options.model_dir, options.model_precision),
+            (options.model_dir, options.model_precision, options.model_dims),
             (options.rerank_model_dir, options.rerank_precision),
         )
         .await?;

@@ -168,3 +168,26 @@ fn lesson_12_another_precision_is_another_model() {
         assert_eq!(after["in_use"], after["wanted"]);
     }
 }
+
+#[test]
+fn lesson_12_other_dimensions_are_another_model() {
+    let mut server = Server::start_with(&[
+        ("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD),
+        ("LKR_MODEL_DIR", &model("tiny-bert-mean")),
+        ("LKR_MODEL_DIMS", "24"),
+    ]);
+    add_all(&server);
+    assert_eq!(embedding(&server)["in_use"], "tiny-bert-mean (24 of 32 dimensions)");
+    for (dims, name) in [("16", "tiny-bert-mean (16 of 32 dimensions)"), ("", "tiny-bert-mean")] {
+        server.stop();
+        server.set("LKR_MODEL_DIMS", dims);
+        server.restart();
+        assert_eq!(embedding(&server)["wanted"], name);
+        // Until all documents have new vectors, the model with the earlier dimensions answers.
+        let after = server.wait_until(|| {
+            search(&server, 1);
+            Some(embedding(&server)).filter(|embedding| embedding["in_use"] == name)
+        });
+        assert_eq!(after["in_use"], after["wanted"]);
+    }
+}

@@ -56,7 +56,8 @@ pub(super) async fn measure(args: &Args) -> Result<DedupReport> {
     inputs.truncate(args.documents);
     ensure!(!inputs.is_empty(), "{} contains no documents", args.dir.display());
     let documents = inputs.len();
-    let embedder = args.model.as_deref().map(|model| embedder(model, Precision::default())).transpose()?;
+    let embedder =
+        args.model.as_deref().map(|model| embedder(model, Precision::default(), None)).transpose()?;
     let local_kb = LocalKnowledgeBase::create(&args.data_dir, embedder).await?;
     let mut random = XorShift64::new(0x9e37_79b9_7f4a_7c15);
     let random_index = index(args.fingerprints, || random.next());

@@ -15,6 +15,9 @@ pub(super) struct Material {
     /// The precision of the model: float32, bf16 or int8.
     #[arg(long, default_value = "float32")]
     precision: Precision,
+    /// Keep this many numbers of each vector, from the first on, of a model that was trained for it (matryoshka).
+    #[arg(long, value_name = "N")]
+    dims: Option<usize>,
     /// Use the collection in this folder.
     pub(super) dir: PathBuf,
 }
@@ -28,6 +31,6 @@ pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
 impl Material {
     /// Opens the model.
     pub(super) fn embedder(&self) -> anyhow::Result<Arc<dyn Embedder>> {
-        local_kb::embedder(&self.model, self.precision)
+        local_kb::embedder(&self.model, self.precision, self.dims)
     }
 }

@@ -38,6 +38,9 @@ pub(crate) struct Args {
     /// The precision of the model: float32, bf16 or int8.
     #[arg(long, default_value = "float32", requires = "model")]
     precision: Precision,
+    /// Keep this many numbers of each vector, from the first on, of a model that was trained for it (matryoshka).
+    #[arg(long, value_name = "N", requires = "model")]
+    dims: Option<usize>,
     /// Bring the documents into the local knowledge base as Markdown files, titled by their file names, instead of as
     /// texts with the collection's titles.
     #[arg(long, conflicts_with = "server")]
@@ -58,7 +61,7 @@ pub(crate) struct Args {
 impl Args {
     /// Opens the model for the local knowledge base, if one is named.
     pub(super) fn embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
-        self.model.as_deref().map(|model| local_kb::embedder(model, self.precision)).transpose()
+        self.model.as_deref().map(|model| local_kb::embedder(model, self.precision, self.dims)).transpose()
     }
 }
 

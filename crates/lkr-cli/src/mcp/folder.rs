@@ -36,6 +36,9 @@ async fn serve(folders: Folders, model: Option<PathBuf>, read_only: bool) -> Res
     if let Some(precision) = precision("LKR_MODEL_PRECISION")? {
         options.model_precision = precision;
     }
+    if let Some(dims) = env::var("LKR_MODEL_DIMS").ok().filter(|dims| !dims.is_empty()) {
+        options.model_dims = Some(dims.parse().with_context(|| format!("LKR_MODEL_DIMS: {dims}"))?);
+    }
     if let Some(precision) = precision("LKR_RERANK_PRECISION")? {
         options.rerank_precision = precision;
     }

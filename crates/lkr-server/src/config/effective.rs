@@ -1,6 +1,9 @@
 //! The effective configuration and its defaults.
 
-use std::{num::NonZeroU32, path::PathBuf};
+use std::{
+    num::{NonZero, NonZeroU32},
+    path::PathBuf,
+};
 
 use ipnet::IpNet;
 use lkr::ports::Precision;
@@ -23,6 +26,8 @@ pub struct Config {
     pub rerank_model_dir: Option<PathBuf>,
     /// The precision of the embedding model.
     pub model_precision: Precision,
+    /// The numbers of each vector of the embedding model that are kept; as many as its folder says by default.
+    pub model_dims: Option<NonZero<usize>>,
     /// The precision of the reranker.
     pub rerank_precision: Precision,
     /// The store of points.
@@ -177,6 +182,7 @@ impl Default for Config {
             model_dir: None,
             rerank_model_dir: None,
             model_precision: Precision::default(),
+            model_dims: None,
             rerank_precision: Precision::default(),
             vectors: VectorsBackend::Embedded,
             qdrant_url: None,

@@ -106,6 +106,14 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "Precision of the embedding model in model_dir: float32, bf16 (faster on processors with AVX-512 BF16), or int8 (less than half of the time)"
     ),
     key!(
+        model_dims,
+        Integer,
+        Plain,
+        v::dims,
+        |c| c.model_dims.map(|dims| dims.to_string()),
+        "Numbers of each vector of the embedding model in model_dir that are kept, from the first on, for models that were trained for it (matryoshka); as many as the folder says by default"
+    ),
+    key!(
         rerank_precision,
         Text,
         Plain,

@@ -2,7 +2,7 @@
 
 use std::{
     net::IpAddr,
-    num::NonZeroU32,
+    num::{NonZero, NonZeroU32},
     path::{Path, PathBuf},
 };
 
@@ -130,6 +130,12 @@ pub(super) fn log_format(text: &str) -> Parsed<LogFormat> {
 
 pub(super) fn precision(text: &str) -> Parsed<Precision> {
     text.parse()
+}
+
+/// The dimensions of vectors; an empty text means as many as the model has.
+pub(super) fn dims(text: &str) -> Parsed<Option<NonZero<usize>>> {
+    let dims = (!text.is_empty()).then(|| text.parse::<NonZero<usize>>()).transpose();
+    dims.map_err(|_| "expected a whole number, at least 1".to_owned())
 }
 
 pub(super) fn vectors(text: &str) -> Parsed<VectorsBackend> {

@@ -263,7 +263,7 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
             kb.clone(),
             settings.clone(),
             outgoing.clone(),
-            PathBuf::from("no-model"),
+            (PathBuf::from("no-model"), None),
             connect_by_name(),
         )
         .await;
@@ -369,7 +369,7 @@ impl<S: App> Api<S> {
             self.kb.clone(),
             self.settings.clone(),
             outgoing,
-            folder,
+            (folder, None),
             connect_by_name(),
         )
         .await
