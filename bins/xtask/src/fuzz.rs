@@ -9,11 +9,15 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{cargo, entries, root, run};
+use crate::{cargo, entries, quietly, root, run};
 
 /// The driver of libFuzzer.
 const FUZZ: &str = "cargo-fuzz";
 const FUZZ_VERSION: &str = "0.13.2";
+
+/// What cargo says if it cannot download a crate.
+const NOT_DOWNLOADED: [&str; 4] =
+    ["failed to download", "failed to fetch", "failed to get", "failed to query"];
 
 /// The targets, each with the folder of seeds, and of shared test data, that its corpus starts from.
 const TARGETS: [(&str, &str); 11] = [
@@ -52,6 +56,7 @@ pub(crate) fn fuzz(arguments: &[OsString]) -> Result<()> {
     let mut found = Vec::new();
     for (target, seeds) in chosen {
         fill_corpus(target, seeds)?;
+        run(command(&driver, "build", target)?).with_context(|| format!("{target} does not compile"))?;
         if let Err(error) = run_target(&driver, target, seconds) {
             eprintln!("{target}: {error:#}");
             found.push(*target);
@@ -98,18 +103,39 @@ fn copy_small(file: &Path, corpus: &Path) -> Result<()> {
 /// Builds and runs a target, without a sanitizer: what is looked for are panics and wrong results. Only the kernels under
 /// `matrix_products` are unsafe code.
 fn run_target(driver: &Path, target: &str, seconds: u64) -> Result<()> {
+    let mut fuzz = command(driver, "run", target)?;
+    fuzz.arg("--");
+    fuzz.args([format!("-max_total_time={seconds}"), format!("-max_len={MAX_BYTES}")]).args(LIMITS);
+    run(fuzz)
+}
+
+/// A command of the driver for a target.
+fn command(driver: &Path, verb: &str, target: &str) -> Result<Command> {
     let root = root()?;
     let mut fuzz = Command::new(driver);
-    fuzz.args(["fuzz", "run", "--sanitizer", "none", "--codegen-units", "16", "--target-dir"])
+    fuzz.args(["fuzz", verb, "--sanitizer", "none", "--codegen-units", "16", "--target-dir"])
         .arg(root.join("target"))
         .arg("--fuzz-dir")
         .arg(root.join("fuzz"))
-        .args([target, "--"])
-        .args([format!("-max_total_time={seconds}"), format!("-max_len={MAX_BYTES}")])
-        .args(LIMITS)
+        .arg(target)
         .current_dir(root)
         .env("RUSTC_BOOTSTRAP", "1");
-    run(fuzz)
+    Ok(fuzz)
+}
+
+/// Checks that every target compiles, without the libFuzzer that running one needs. The crate is outside of the workspace, so
+/// nothing else builds it. Skipped where its dependencies cannot be downloaded.
+pub(crate) fn check_targets() -> Result<()> {
+    let mut check = cargo(&["check", "--quiet", "--no-default-features", "--locked"])?;
+    // The build outputs of the workspace have other profiles, and would be replaced.
+    check.args(["--manifest-path", "fuzz/Cargo.toml"]).env("CARGO_TARGET_DIR", root()?.join("target/fuzz"));
+    let Err(error) = quietly(&mut check) else { return Ok(()) };
+    let reason = format!("{error:#}");
+    if !NOT_DOWNLOADED.iter().any(|sign| reason.contains(sign)) {
+        return Err(error.context("the fuzz targets do not compile"));
+    }
+    eprintln!("skipped: the fuzz targets: {reason}");
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Lints: formatting, clippy, documentation, the book, the console, the scripts of the comparison, the files in `deploy`,
-//! dependencies, licences.
+//! the fuzz targets, dependencies, licences.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{book, cargo, cargo_tool::Tool, deploy, direction, entries, root, run, tools};
+use crate::{book, cargo, cargo_tool::Tool, deploy, direction, entries, fuzz, root, run, tools};
 
 /// The checker of licences and sources.
 const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", arguments: &["--no-default-features"] };
@@ -20,6 +20,7 @@ pub(crate) fn run_lints() -> Result<()> {
     machete()?;
     run(cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"])?)?;
     check_alone("lkr")?;
+    fuzz::check_targets()?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     doc.env("RUSTDOCFLAGS", "--deny warnings");
     run(doc)?;
