@@ -118,15 +118,12 @@ impl<'t> Weights<'t> {
                 ids.zip(shorts)
                     .for_each(|(id, count)| visit(id, step * f64::from(u16::from_le_bytes(*count))));
             }
-            Self::Short(shorts) => {
-                ids.zip(shorts)
-                    .for_each(|(id, weight)| visit(id, factor * f64::from(weight_of(*weight)) + 0.0));
-            }
-            Self::Long(longs) => {
-                ids.zip(longs).for_each(|(id, weight)| {
-                    visit(id, factor * f64::from(f32::from_le_bytes(*weight)) + 0.0)
-                });
-            }
+            Self::Short(shorts) => ids.zip(shorts).for_each(|(id, weight)| {
+                visit(id, factor * f64::from(weight_of(*weight)) + 0.0);
+            }),
+            Self::Long(longs) => ids.zip(longs).for_each(|(id, weight)| {
+                visit(id, factor * f64::from(f32::from_le_bytes(*weight)) + 0.0);
+            }),
         }
     }
 }
