@@ -59,6 +59,20 @@ fn embedding(server: &Server) -> Value {
     server.try_call("GET", "/readyz", None, None).unwrap().data()["embedding"].clone()
 }
 
+/// Restarts the server with a variable that makes `name` its model, and searches until all documents have its vectors. Until
+/// then, the earlier model answers.
+fn restart_with_another_model(server: &mut Server, (variable, value): (&str, &str), name: &str) {
+    server.stop();
+    server.set(variable, value);
+    server.restart();
+    assert_eq!(embedding(server)["wanted"], name);
+    let after = server.wait_until(|| {
+        search(server, 1);
+        Some(embedding(server)).filter(|embedding| embedding["in_use"] == name)
+    });
+    assert_eq!(after["in_use"], after["wanted"]);
+}
+
 #[test]
 fn lesson_12_kills_during_reembedding_lose_nothing_and_fail_no_search() {
     let mut server = Server::start_with(&[
@@ -156,16 +170,7 @@ fn lesson_12_another_precision_is_another_model() {
     for (precision, name) in
         [("int8", "tiny-bert-mean (int8)"), ("bf16", "tiny-bert-mean (bf16)"), ("float32", "tiny-bert-mean")]
     {
-        server.stop();
-        server.set("LKR_MODEL_PRECISION", precision);
-        server.restart();
-        assert_eq!(embedding(&server)["wanted"], name);
-        // Until all documents have new vectors, the model with the earlier precision answers.
-        let after = server.wait_until(|| {
-            search(&server, 1);
-            Some(embedding(&server)).filter(|embedding| embedding["in_use"] == name)
-        });
-        assert_eq!(after["in_use"], after["wanted"]);
+        restart_with_another_model(&mut server, ("LKR_MODEL_PRECISION", precision), name);
     }
 }
 
@@ -179,15 +184,6 @@ fn lesson_12_other_dimensions_are_another_model() {
     add_all(&server);
     assert_eq!(embedding(&server)["in_use"], "tiny-bert-mean (24 of 32 dimensions)");
     for (dims, name) in [("16", "tiny-bert-mean (16 of 32 dimensions)"), ("", "tiny-bert-mean")] {
-        server.stop();
-        server.set("LKR_MODEL_DIMS", dims);
-        server.restart();
-        assert_eq!(embedding(&server)["wanted"], name);
-        // Until all documents have new vectors, the model with the earlier dimensions answers.
-        let after = server.wait_until(|| {
-            search(&server, 1);
-            Some(embedding(&server)).filter(|embedding| embedding["in_use"] == name)
-        });
-        assert_eq!(after["in_use"], after["wanted"]);
+        restart_with_another_model(&mut server, ("LKR_MODEL_DIMS", dims), name);
     }
 }

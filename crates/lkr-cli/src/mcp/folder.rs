@@ -1,9 +1,9 @@
 //! The knowledge base in a data folder.
 
-use std::{env, path::PathBuf, sync::Arc};
+use std::{env, fmt, path::PathBuf, str::FromStr, sync::Arc};
 
 use anyhow::{Context, Result, anyhow};
-use lkr::{Creator, ErrorKind, Folders, KnowledgeBase, OpenOptions, ports::Precision};
+use lkr::{Creator, ErrorKind, Folders, KnowledgeBase, OpenOptions};
 use lkr_mcp::{FullAccess, McpServer, serve_stdio};
 
 /// The creator of documents that are added.
@@ -18,10 +18,10 @@ pub(super) fn run(folders: Folders, model: Option<PathBuf>, read_only: bool) -> 
     Ok(())
 }
 
-/// The precision in an environment variable, if it is set.
-fn precision(variable: &str) -> Result<Option<Precision>> {
-    let name = env::var(variable).ok().filter(|name| !name.is_empty());
-    name.map(|name| name.parse().map_err(|error: String| anyhow!("{variable}: {error}"))).transpose()
+/// The value of an environment variable, if it is set.
+fn parsed<T: FromStr<Err: fmt::Display>>(variable: &str) -> Result<Option<T>> {
+    let value = env::var(variable).ok().filter(|value| !value.is_empty());
+    value.map(|value| value.parse().map_err(|error| anyhow!("{variable}: {error}"))).transpose()
 }
 
 async fn serve(folders: Folders, model: Option<PathBuf>, read_only: bool) -> Result<()> {
@@ -33,13 +33,11 @@ async fn serve(folders: Folders, model: Option<PathBuf>, read_only: bool) -> Res
     if let Some(dir) = model.or(configured) {
         options.model_dir = dir;
     }
-    if let Some(precision) = precision("LKR_MODEL_PRECISION")? {
+    if let Some(precision) = parsed("LKR_MODEL_PRECISION")? {
         options.model_precision = precision;
     }
-    if let Some(dims) = env::var("LKR_MODEL_DIMS").ok().filter(|dims| !dims.is_empty()) {
-        options.model_dims = Some(dims.parse().with_context(|| format!("LKR_MODEL_DIMS: {dims}"))?);
-    }
-    if let Some(precision) = precision("LKR_RERANK_PRECISION")? {
+    options.model_dims = parsed("LKR_MODEL_DIMS")?;
+    if let Some(precision) = parsed("LKR_RERANK_PRECISION")? {
         options.rerank_precision = precision;
     }
     let kb = KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
