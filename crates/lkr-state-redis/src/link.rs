@@ -2,6 +2,8 @@
 
 use std::{
     fmt,
+    future::Future,
+    pin::pin,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
@@ -14,9 +16,10 @@ use deadpool_redis::redis::{
     cluster::{ClusterClient, ClusterClientBuilder},
     cluster_async::ClusterConnection,
     cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr},
+    cmd,
     sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType},
 };
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::sleep};
 
 use crate::{
     RedisConfig,
@@ -33,6 +36,9 @@ const CLUSTER_SHARE: u32 = 3;
 
 /// Longer than any request: each has its own limit, and this one only keeps the client's default from applying.
 const NO_LIMIT: Duration = Duration::from_secs(600);
+
+/// How long a request waits for its answer before it looks whether its connection still works.
+const LOOK_AFTER: Duration = Duration::from_millis(100);
 
 /// Makes connections. deadpool-redis makes those to a single server; its managers of sentinels and clusters have no
 /// timeouts to set, so the client of redis makes those.
@@ -120,7 +126,14 @@ impl Link {
     /// Sends a command to the server that has its keys.
     pub(crate) async fn send(&mut self, command: &Cmd) -> RedisResult<Value> {
         let answer = match &mut self.connection {
-            Connection::Single(connection) => connection.req_packed_command(command).await,
+            Connection::Single(connection) => {
+                let mut same = connection.clone();
+                answer_or_end(connection.req_packed_command(command), async {
+                    let ping = cmd("PING").set_no_response(true).to_owned();
+                    same.req_packed_command(&ping).await.map(drop)
+                })
+                .await
+            }
             Connection::Cluster(connection) => connection.req_packed_command(command).await,
         };
         answer.and_then(Value::extract_error)
@@ -160,6 +173,30 @@ impl Link {
             }
         }
     }
+}
+
+/// Waits for an answer; if it takes long, looks once whether the connection has ended.
+///
+/// The client hands requests over to the task of their connection on a channel. If that task ends while one is handed over, the
+/// request stays in the channel for as long as the connection is held, and nobody hears of it
+/// (<https://github.com/tokio-rs/tokio/pull/8278>). A second request is then refused at once. One that the task had taken over
+/// ends with it.
+async fn answer_or_end(
+    answer: impl Future<Output = RedisResult<Value>>,
+    look: impl Future<Output = RedisResult<()>>,
+) -> RedisResult<Value> {
+    let mut answer = pin!(answer);
+    tokio::select! {
+        biased;
+        answer = &mut answer => return answer,
+        () = sleep(LOOK_AFTER) => {}
+    }
+    tokio::select! {
+        biased;
+        answer = &mut answer => return answer,
+        looked = look => looked?,
+    }
+    answer.await
 }
 
 /// The way to the master that has `key`.
@@ -257,5 +294,32 @@ fn limits(connect_timeout: Duration) -> AsyncConnectionConfig {
 impl fmt::Debug for Links {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Links").field("generation", &self.generation).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::pending, io};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn request_that_nobody_answers_ends_with_its_connection() {
+        let ended = || Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
+        let error = answer_or_end(pending(), async { ended() }).await.unwrap_err();
+        assert!(error.is_io_error(), "{error}");
+    }
+
+    #[tokio::test]
+    async fn answer_is_waited_for_while_the_connection_works() {
+        let late = |after| async move {
+            sleep(after).await;
+            Ok(Value::Okay)
+        };
+        for after in [Duration::ZERO, LOOK_AFTER * 2] {
+            assert_eq!(answer_or_end(late(after), async { Ok(()) }).await.unwrap(), Value::Okay);
+        }
+        // The second request may have to wait for room in the channel.
+        assert_eq!(answer_or_end(late(LOOK_AFTER * 2), pending()).await.unwrap(), Value::Okay);
     }
 }

@@ -24,6 +24,8 @@ use crate::reply;
 
 /// How long a copy waits for its answer.
 const ANSWER: Duration = Duration::from_secs(5);
+/// The request by which a client looks whether its connection works.
+const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 
 /// A proxy on a free port of the loopback interface. It runs as long as the runtime that started it.
 #[derive(Debug)]
@@ -148,7 +150,8 @@ impl Faults {
     }
 }
 
-/// A connection of a client. It sends a request when it has the answer to the one before, as the connections of a pool do.
+/// A connection of a client. It sends a request when it has the answer to the one before, as the connections of a pool do; only
+/// PING may come before that.
 struct Connection {
     server: u16,
     delay: Duration,
@@ -187,6 +190,12 @@ impl Connection {
         let mut chunk = vec![0; 1 << 20];
         while let Ok(len @ 1..) = from.read(&mut chunk).await {
             let Some(request) = chunk.get(..len) else { return };
+            if request == PING {
+                if to.write_all(request).await.is_err() {
+                    return;
+                }
+                continue;
+            }
             let runs_script = request.windows(4).any(|bytes| bytes == b"EVAL");
             self.is_script.store(runs_script, Ordering::SeqCst);
             let passed = match self.recall(request) {
