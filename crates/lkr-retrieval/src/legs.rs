@@ -160,6 +160,15 @@ pub(crate) async fn begin(
 }
 
 impl BegunLegs {
+    /// Waits for the hits of the sparse legs, by layer. The legs can be finished even if the future is dropped before.
+    ///
+    /// # Errors
+    /// Those of [`query`]. The legs cannot be finished then.
+    pub(crate) async fn sparse_hits(&mut self) -> Result<Vec<(Layer, Vec<Hit>)>> {
+        let lists = self.batch.begun().await?;
+        Ok(self.specs.iter().rev().map(|(layer, _)| *layer).zip(lists).collect())
+    }
+
     /// Asks the dense legs, too, and returns all legs. `selection`, and `legs_query` but for the dense vector, are those that the
     /// legs were begun with.
     ///

@@ -18,6 +18,7 @@ mod options;
 mod page;
 mod pipeline;
 mod points;
+mod prepare;
 mod profile;
 mod rank;
 mod refine;

@@ -17,6 +17,8 @@ use crate::{
 pub(crate) type Documents = IdMap<DocId, Document>;
 /// Titles of documents by id.
 pub(crate) type Titles = IdMap<DocId, DocumentTitle>;
+/// Records that were read, by document; `None` for documents without one that the request may show.
+pub(crate) type ReadRecords = IdMap<DocId, Option<DocumentRecord>>;
 /// Document records by id.
 pub(crate) type DocumentRecords = IdMap<DocId, DocumentRecord>;
 
@@ -60,16 +62,17 @@ impl Liveness {
 
 /// Drops the hits that do not belong to the recorded revision of a live document in the scope that the filter expression
 /// matches. Records are read after the hits, so that a document is never shown after its delete has completed, in a space
-/// that it has left, or with fields that it no longer has.
+/// that it has left, or with fields that it no longer has. `read` are those that were read before.
 pub(crate) async fn retain_live(
     catalog: &Catalog,
     request: &SearchRequest,
     legs: &mut Legs,
+    read: ReadRecords,
 ) -> Result<Liveness> {
     // Many hits are of one revision.
     let revisions: IdSet<(DocId, u64)> =
         legs.all.iter().flat_map(|leg| &leg.hits).map(|hit| revision(&hit.origin)).collect();
-    let records = records(catalog, request, revisions.iter().copied()).await?;
+    let records = records(catalog, request, revisions.iter().copied(), read).await?;
     let stale: BTreeSet<_> = revisions.into_iter().filter(|&revision| !is_live(&records, revision)).collect();
     let replaced = stale.iter().any(|(doc_id, _)| records.contains_key(doc_id));
     let mut starved = false;
@@ -85,30 +88,39 @@ pub(crate) async fn retain_stale(
     request: &SearchRequest,
     stale: &mut Vec<(DocId, u64)>,
 ) -> Result<bool> {
-    let records = records(catalog, request, stale.iter().copied()).await?;
+    let records = records(catalog, request, stale.iter().copied(), ReadRecords::default()).await?;
     let before = stale.len();
     stale.retain(|&revision| !is_live(&records, revision));
     Ok(stale.len() == before)
 }
 
-/// The records of these documents that are live and that the request may show.
+/// The records of these documents that are live and that the request may show, without reading those in `read` again.
 async fn records(
     catalog: &Catalog,
     request: &SearchRequest,
     revisions: impl Iterator<Item = (DocId, u64)>,
+    mut read: ReadRecords,
 ) -> Result<DocumentRecords> {
-    let ids: BTreeSet<DocId> = revisions.map(|(doc_id, _)| doc_id).collect();
+    let unread: BTreeSet<_> =
+        revisions.map(|(doc_id, _)| doc_id).filter(|id| !read.contains_key(id)).collect();
+    read.extend(read_records(catalog, request, unread.into_iter()).await?);
+    Ok(read.into_iter().filter_map(|(id, record)| Some((id, record?))).collect())
+}
+
+/// Reads the records of these documents, without those that the request may not show.
+pub(crate) async fn read_records(
+    catalog: &Catalog,
+    request: &SearchRequest,
+    documents: impl Iterator<Item = DocId>,
+) -> Result<ReadRecords> {
+    let ids: BTreeSet<DocId> = documents.collect();
     let ids: Vec<DocId> = ids.into_iter().collect();
     let records = catalog.document_records(&ids).await?;
-    let mut shown = DocumentRecords::default();
-    for (id, record) in ids.into_iter().zip(records) {
-        if let Some(record) = record
-            && request.may_show(&record)?
-        {
-            shown.insert(id, record);
-        }
-    }
-    Ok(shown)
+    let shown = |record: Option<DocumentRecord>| -> Result<Option<DocumentRecord>> {
+        let Some(record) = record else { return Ok(None) };
+        Ok(request.may_show(&record)?.then_some(record))
+    };
+    ids.into_iter().zip(records).map(|(id, record)| Ok((id, shown(record)?))).collect()
 }
 
 const fn revision(origin: &PointOrigin) -> (DocId, u64) {

@@ -7,7 +7,7 @@ use lkr_domain::SparseVector;
 use lkr_models::SparseEncoder;
 use lkr_text::{Literals, QueryTerm, query_terms};
 use lkr_vectors::on_blocking_thread;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::{
     CacheKey, Fusion, LegCandidates, LegKind, Mode, Result, SearchProfile, SearchRequest, SearchResponse,
@@ -17,10 +17,11 @@ use crate::{
     encoded_query::{DenseEncoder, EncodedQuery, encode_dense},
     legs::BegunLegs,
     model_sources::ModelSources,
+    prepare::Preparing,
     profile::StageTimes,
     refine::Refinement,
     rerank::{RerankOutcome, Reranking},
-    retrieve::{Retrieved, Stores, begin, retrieve},
+    retrieve::{Begun, Retrieved, Stores, begin, retrieve},
     searcher_state::SearcherState,
     summary::Summarizer,
     validated_request::ValidatedRequest,
@@ -114,11 +115,12 @@ struct Search<'a> {
 /// What is known of a query without its dense vector.
 #[derive(Debug)]
 struct BegunSparse {
-    terms: Arc<[QueryTerm]>,
     vector: SparseVector,
     /// The catalog's generation, if it was read, which must be before the legs.
     generation: Option<u64>,
-    legs: Option<BegunLegs>,
+    marks: QueryMarks,
+    refinement: Refinement,
+    begun: Option<Begun>,
 }
 
 /// What a search does once its query is encoded.
@@ -129,8 +131,8 @@ struct Retrieval {
     /// The catalog's generation, if it was read already.
     generation: Option<u64>,
     query: EncodedQuery,
-    /// The legs that were asked while the query was encoded.
-    begun: Option<BegunLegs>,
+    /// What was begun while the query was encoded.
+    begun: Option<Begun>,
     marks: QueryMarks,
     refinement: Refinement,
     times: Arc<StageTimes>,
@@ -195,26 +197,25 @@ impl<'a> Search<'a> {
     /// Encodes the query. `generation` is the catalog's, if it was read already.
     async fn retrieval(&self, generation: Option<u64>) -> Result<Retrieval> {
         let Self { state, request, .. } = self;
+        let encoded = Notify::new();
+        let encoding = async {
+            let dense = self.encode_dense().await;
+            encoded.notify_one();
+            dense
+        };
         // The model is asked first, so that it works while the terms are found and the sparse legs begin.
-        let encoding = self.times.measure(SearchStage::Encode, self.encode_dense());
-        let (dense, begun) = try_join(encoding, self.begin(generation)).await?;
-        let BegunSparse { terms, vector, generation, legs } = begun;
+        let encoding = self.times.measure(SearchStage::Encode, encoding);
+        let (dense, begun) = try_join(encoding, self.begin(generation, &encoded)).await?;
+        let BegunSparse { vector, generation, marks, refinement, begun } = begun;
         let is_asked = state.options.only != Some(LegKind::Dense);
         let query = EncodedQuery { sparse: if is_asked { vector } else { SparseVector::default() }, ..dense };
-        let literals = Arc::new(Literals::of(&request.query));
-        let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;
-        let refinement = Refinement {
-            literals: Arc::clone(&literals),
-            terms: has_headings.then(|| Arc::clone(&terms)),
-            reranking: self.reranking.clone(),
-        };
         Ok(Retrieval {
             state: Arc::clone(state),
             request: request.clone(),
             generation,
             query,
-            begun: legs,
-            marks: QueryMarks { terms, literals },
+            begun,
+            marks,
             refinement,
             times: Arc::clone(&self.times),
         })
@@ -222,19 +223,42 @@ impl<'a> Search<'a> {
 
     /// Finds the terms of the query. If a model embeds it in this process meanwhile, the sparse legs begin, too: another
     /// processor may be idle then.
-    async fn begin(&self, mut generation: Option<u64>) -> Result<BegunSparse> {
+    async fn begin(&self, mut generation: Option<u64>, encoded: &Notify) -> Result<BegunSparse> {
         let Self { state, request, .. } = self;
         let options = &state.options;
         let terms: Arc<[QueryTerm]> = query_terms(&request.query).into();
         let vector = SparseEncoder::default().terms(&terms);
-        let mut legs = None;
+        let literals = Arc::new(Literals::of(&request.query));
+        let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;
+        let refinement = Refinement {
+            literals: Arc::clone(&literals),
+            terms: has_headings.then(|| Arc::clone(&terms)),
+            reranking: self.reranking.clone(),
+        };
+        let mut begun = None;
         if options.only.is_none() && self.encoder.runs_in_process() && state.vectors.reads_block() {
             if generation.is_none() {
                 generation = Some(state.catalog.generation(&request.scope).await?);
             }
-            legs = begin(&*state.vectors, request, &vector, options).await?;
+            if let Some(legs) = begin(&*state.vectors, request, &vector, options).await? {
+                begun = self.prepare(legs, &refinement, encoded).await;
+            }
         }
-        Ok(BegunSparse { terms, vector, generation, legs })
+        let marks = QueryMarks { terms, literals };
+        Ok(BegunSparse { vector, generation, marks, refinement, begun })
+    }
+
+    /// If the sparse legs end before the query is `encoded`, begins to read what is needed of their hits. `None` if they have
+    /// failed, so that all legs are asked later.
+    async fn prepare(&self, mut legs: BegunLegs, refinement: &Refinement, encoded: &Notify) -> Option<Begun> {
+        let ended = tokio::select! {
+            biased;
+            ended = legs.sparse_hits() => Some(ended.ok()?),
+            () = encoded.notified() => None,
+        };
+        let (state, request) = (Arc::clone(self.state), self.request.shared());
+        let preparing = ended.map(|hits| Preparing::start(state, request, refinement.clone(), hits));
+        Some(Begun { legs, preparing })
     }
 
     async fn encode_dense(&self) -> Result<EncodedQuery> {

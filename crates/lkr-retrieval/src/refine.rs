@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use lkr_catalog::{DocumentTitle, chunk_of};
-use lkr_domain::{Chunk, Layer, PointId};
+use lkr_domain::{Chunk, DocId, Layer, PointId};
 use lkr_layers::indexed_chunk;
 use lkr_text::{LiteralMatches, Literals, QueryTerm};
-use lkr_vectors::{Point, VectorStore};
+use lkr_vectors::{Hit, VectorStore};
 
 use crate::{
     Result,
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How many candidates are searched for literals. See docs/studies.md#literal-matches.
-pub(crate) const LITERAL_DEPTH: usize = 20;
+const LITERAL_DEPTH: usize = 20;
 /// The most candidates that may contain an identifier, or the whole query, for it to count; above that, a fifth of
 /// them. A literal that more candidates contain does not tell them apart. See docs/studies.md#literal-matches.
 const MAX_LITERAL_HITS: usize = 5;
@@ -55,17 +55,25 @@ impl Refinement {
         literal.max(headings).max(self.reranking.profile().map_or(0, |profile| profile.candidates))
     }
 
-    /// Reads the chunks of `candidates`, drops candidates that are gone, and sorts the rest by headings and literal
-    /// matches.
+    /// The hits of the chunks' sparse leg that are searched for the query's literals even if fusion ranks them low.
+    pub(crate) fn literal_hits<'a>(&self, hits: &'a [Hit]) -> &'a [Hit] {
+        let depth = if self.literals.is_empty() { 0 } else { LITERAL_DEPTH };
+        hits.get(..depth).unwrap_or(hits)
+    }
+
+    /// Reads the chunks of `candidates` that are not `examined` yet, drops candidates that are gone, and sorts the rest by
+    /// headings and literal matches.
     pub(crate) async fn examine(
         &self,
         vectors: &dyn VectorStore,
         candidates: &mut Vec<Candidate>,
         titles: &Titles,
+        mut examined: IdMap<PointId, ExaminedChunk>,
     ) -> Result<Examined> {
-        let ids: Vec<PointId> = candidates.iter().map(|candidate| candidate.id).collect();
-        let points = points::read(vectors, Layer::Chunks, ids).await?;
-        let examined = self.examine_texts(candidates, points, titles).await?;
+        examined.retain(|id, _| candidates.iter().any(|candidate| candidate.id == *id));
+        let rest = candidates.iter().filter(|candidate| !examined.contains_key(&candidate.id));
+        let rest: Vec<_> = rest.map(|candidate| (candidate.id, candidate.origin.doc_id)).collect();
+        examined.extend(self.read_and_examine(vectors, &rest, titles).await?);
         candidates.retain(|candidate| examined.contains_key(&candidate.id));
         let parent_share = match self.terms {
             Some(_) => headings::apply(candidates, |id| examined.get(&id)?.heading),
@@ -100,16 +108,18 @@ impl Refinement {
         outcome
     }
 
-    /// Decodes and examines chunks, on a blocking thread because it analyses all of their text.
-    async fn examine_texts(
+    /// Reads and examines chunks, without those that are gone. It decodes them on a blocking thread because it analyses all of
+    /// their text.
+    pub(crate) async fn read_and_examine(
         &self,
-        candidates: &[Candidate],
-        points: Vec<Option<Point>>,
+        vectors: &dyn VectorStore,
+        chunks: &[(PointId, DocId)],
         titles: &Titles,
     ) -> Result<IdMap<PointId, ExaminedChunk>> {
-        let inputs = candidates.iter().zip(points).filter_map(|(candidate, point)| {
-            let DocumentTitle { title, language } = titles.get(&candidate.origin.doc_id)?.clone();
-            Some((candidate.id, title, language, point?))
+        let points = points::read(vectors, Layer::Chunks, chunks.iter().map(|(id, _)| *id).collect()).await?;
+        let inputs = chunks.iter().zip(points).filter_map(|((id, doc_id), point)| {
+            let DocumentTitle { title, language } = titles.get(doc_id)?.clone();
+            Some((*id, title, language, point?))
         });
         let inputs: Vec<_> = inputs.collect();
         let (literals, terms) = (Arc::clone(&self.literals), self.terms.clone());
@@ -129,7 +139,7 @@ impl Refinement {
 
 /// A chunk and the evidence in its text.
 #[derive(Debug)]
-struct ExaminedChunk {
+pub(crate) struct ExaminedChunk {
     chunk: Chunk,
     literals: LiteralMatches,
     /// The share of the query in its heading; `None` if headings do not count or it has none.

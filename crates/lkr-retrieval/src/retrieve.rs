@@ -12,13 +12,14 @@ use crate::{
     encoded_query::{DenseQuery, EncodedQuery},
     feedback,
     ids::{IdMap, IdSet},
-    legs::{self, BegunLegs, LegLimits, Legs, LegsQuery, Selection},
-    live::{self, Documents, Liveness},
+    legs::{self, BegunLegs, Leg, LegLimits, Legs, LegsQuery, Selection},
+    live::{self, Documents, Liveness, ReadRecords},
     page::{dominant_document, page, shortlist},
     points,
+    prepare::{Prepared, Preparing},
     profile::StageTimes,
     rank::{self, FusionParams, Ranked},
-    refine::{Examined, LITERAL_DEPTH, Refinement},
+    refine::{Examined, ExaminedChunk, Refinement},
     rerank::{RerankOutcome, Reranking},
 };
 
@@ -67,6 +68,14 @@ pub(crate) struct Stores<'a> {
     pub(crate) times: &'a StageTimes,
 }
 
+/// What was begun of the first round while the query was embedded.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) legs: BegunLegs,
+    /// What is read of their hits, if they have ended.
+    pub(crate) preparing: Option<Preparing>,
+}
+
 /// What the legs of the first round search, and their limits.
 fn first_legs(request: &SearchRequest, options: &SearchOptions) -> (Selection, LegLimits) {
     let selection = Selection { scope: request.scope.clone(), filter: request.filters.to_filter() };
@@ -91,11 +100,11 @@ pub(crate) async fn begin(
 }
 
 /// Retrieves the results of `request`. `generation` is the catalog's, if it was read since the search began, and before the legs
-/// were begun. Those are for the first round.
+/// were begun. What was begun is for the first round.
 pub(crate) async fn retrieve(
     stores: Stores<'_>,
     (request, generation): (&SearchRequest, Option<u64>),
-    (query, mut begun): (&EncodedQuery, Option<BegunLegs>),
+    (query, mut begun): (&EncodedQuery, Option<Begun>),
     refinement: &Refinement,
     options: &SearchOptions,
 ) -> Result<Retrieved> {
@@ -134,10 +143,12 @@ struct RankedHits {
     legs: Legs,
     liveness: Liveness,
     ranked: Ranked,
+    /// Chunks that were read before.
+    examined: IdMap<PointId, ExaminedChunk>,
 }
 
 impl Round<'_> {
-    async fn run(&self, limits: &mut LegLimits, begun: Option<BegunLegs>) -> Result<Option<Retrieved>> {
+    async fn run(&self, limits: &mut LegLimits, begun: Option<Begun>) -> Result<Option<Retrieved>> {
         let generation = match self.generation {
             Some(generation) => generation,
             None => self.read_generation().await?,
@@ -163,12 +174,9 @@ impl Round<'_> {
     }
 
     /// Queries the legs that were not begun, and ranks the live hits of all.
-    async fn query_legs(
-        &self,
-        limits: &mut LegLimits,
-        begun: Option<BegunLegs>,
-    ) -> Result<Option<RankedHits>> {
+    async fn query_legs(&self, limits: &mut LegLimits, begun: Option<Begun>) -> Result<Option<RankedHits>> {
         let Stores { vectors, times, .. } = self.stores;
+        let (begun, preparing) = begun.map(|begun| (begun.legs, begun.preparing)).unzip();
         let legs_query = LegsQuery { mode: self.request.mode, query: self.query, limits };
         let querying = async {
             match begun {
@@ -181,13 +189,19 @@ impl Round<'_> {
         };
         let queried = times.measure(SearchStage::Legs, querying).await;
         let Some(legs) = self.unless_switched(queried)? else { return Ok(None) };
-        times.measure(SearchStage::Fuse, self.rank_live(limits, legs)).await
+        times.measure(SearchStage::Fuse, self.rank_live(limits, legs, preparing.flatten())).await
     }
 
     /// Ranks the live hits of legs; `None` if another round is needed first.
-    async fn rank_live(&self, limits: &mut LegLimits, mut legs: Legs) -> Result<Option<RankedHits>> {
+    async fn rank_live(
+        &self,
+        limits: &mut LegLimits,
+        mut legs: Legs,
+        preparing: Option<Preparing>,
+    ) -> Result<Option<RankedHits>> {
         let catalog = self.stores.catalog;
-        let liveness = live::retain_live(catalog, self.request, &mut legs).await?;
+        let Prepared { records, examined } = self.prepared(preparing).await?;
+        let liveness = live::retain_live(catalog, self.request, &mut legs, records).await?;
         // An excluded revision may have been published since; no revision of its document would be shown.
         let none_excluded = limits.excluded.is_empty();
         if !none_excluded
@@ -197,7 +211,15 @@ impl Round<'_> {
             return Ok(None);
         }
         let ranked = rank::rank(&legs, self.fusion_params());
-        Ok(Some(RankedHits { legs, liveness, ranked }))
+        Ok(Some(RankedHits { legs, liveness, ranked, examined }))
+    }
+
+    /// What was read early; nothing if documents have changed since, so that none is shown that was deleted meanwhile.
+    async fn prepared(&self, preparing: Option<Preparing>) -> Result<Prepared> {
+        let Some(preparing) = preparing else { return Ok(Prepared::default()) };
+        let prepared = preparing.take();
+        let is_current = self.generation == Some(self.read_generation().await?);
+        Ok(if is_current { prepared } else { Prepared::default() })
     }
 
     /// Queries the legs of the chunks a second time, in one batch, if there is reason to: the second round asks with a
@@ -232,7 +254,8 @@ impl Round<'_> {
     /// Adds the live hits of a second batch, and ranks again.
     async fn rank_again(&self, hits: &mut RankedHits, mut queried: [Legs; 2]) -> Result<()> {
         for legs in &mut queried {
-            hits.liveness.merge(live::retain_live(self.stores.catalog, self.request, legs).await?);
+            let (catalog, read) = (self.stores.catalog, ReadRecords::default());
+            hits.liveness.merge(live::retain_live(catalog, self.request, legs, read).await?);
         }
         let [moved, others] = queried;
         hits.legs.replace(moved);
@@ -253,7 +276,7 @@ impl Round<'_> {
     /// Refines the order of the best candidates, and reads the page. The result is consistent if no point of it is
     /// gone.
     async fn finish(&self, hits: RankedHits) -> Result<Retrieved> {
-        let RankedHits { legs, liveness, mut ranked } = hits;
+        let RankedHits { legs, liveness, mut ranked, examined } = hits;
         let Stores { vectors, times, .. } = self.stores;
         let (refinement, request) = (self.refinement, self.request);
         let paging = (request.group_by, request.top_k);
@@ -261,7 +284,7 @@ impl Round<'_> {
         let mut candidates = shortlist(&ranked.candidates, paging, refinement.depth(), &literal);
         let shortlisted = candidates.len();
         let titles = liveness.titles_of(&candidates)?;
-        let examining = refinement.examine(vectors, &mut candidates, &titles);
+        let examining = refinement.examine(vectors, &mut candidates, &titles, examined);
         let examined = times.measure(SearchStage::Read, examining).await?;
         let reranking = refinement.rerank(&request.query, &mut candidates, &examined, &titles);
         let rerank = match refinement.reranking {
@@ -313,14 +336,14 @@ fn has_more_chunks(legs: &Legs) -> bool {
 
 /// The best keyword hits of a query with literals. They are examined even if fusion ranks them low.
 fn literal_candidates(refinement: &Refinement, legs: &Legs) -> Vec<PointId> {
-    let sparse = legs.all.iter().find(|leg| leg.layer == Layer::Chunks && leg.kind == LegKind::Sparse);
-    let hits = sparse.filter(|_| !refinement.literals.is_empty()).into_iter().flat_map(|leg| &leg.hits);
-    hits.take(LITERAL_DEPTH).map(|hit| hit.id).collect()
+    let is_sparse = |leg: &&Leg| leg.layer == Layer::Chunks && leg.kind == LegKind::Sparse;
+    let hits = legs.all.iter().find(is_sparse).map_or(&[][..], |leg| &leg.hits);
+    refinement.literal_hits(hits).iter().map(|hit| hit.id).collect()
 }
 
 /// Raises the limits of the next round if this one had too few live hits, and returns whether it had.
 fn extend(limits: &mut LegLimits, request: &SearchRequest, hits: &RankedHits) -> bool {
-    let RankedHits { legs, liveness, ranked } = hits;
+    let RankedHits { legs, liveness, ranked, .. } = hits;
     let few = request.group_by == GroupBy::Document && document_count(&ranked.candidates) < request.top_k;
     // Excluding the stale points of one large document is enough. Those of many small documents keep coming.
     let crowded = liveness.starved && !limits.excluded.is_empty();

@@ -249,6 +249,10 @@ impl VectorStore for LmdbVectors {
 
 #[async_trait]
 impl BegunBatch for batch::Batch {
+    async fn begun(&mut self) -> Result<Vec<Vec<Hit>>> {
+        Self::begun(self).await.map_err(|failure| failure.into_vectors("query_batch"))
+    }
+
     async fn finish(self: Box<Self>, more: &[Query]) -> Result<Vec<Vec<Hit>>> {
         Self::finish(*self, more).await.map_err(|failure| failure.into_vectors("query_batch"))
     }

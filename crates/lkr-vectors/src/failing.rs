@@ -156,6 +156,11 @@ struct FailingBatch {
 
 #[async_trait]
 impl BegunBatch for FailingBatch {
+    async fn begun(&mut self) -> Result<Vec<Vec<Hit>>> {
+        inject(&*self.fault, "query_batch")?;
+        self.inner.begun().await
+    }
+
     async fn finish(self: Box<Self>, more: &[Query]) -> Result<Vec<Vec<Hit>>> {
         inject(&*self.fault, "query_batch")?;
         self.inner.finish(more).await

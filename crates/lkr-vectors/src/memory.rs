@@ -94,6 +94,10 @@ struct MemoryBatch {
 
 #[async_trait]
 impl BegunBatch for MemoryBatch {
+    async fn begun(&mut self) -> Result<Vec<Vec<Hit>>> {
+        self.store.read().query_batch(&self.queries)
+    }
+
     async fn finish(mut self: Box<Self>, more: &[Query]) -> Result<Vec<Vec<Hit>>> {
         self.queries.extend_from_slice(more);
         self.store.read().query_batch(&self.queries)

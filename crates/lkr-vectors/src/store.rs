@@ -127,6 +127,13 @@ pub trait VectorStore: Debug + Send + Sync + 'static {
 /// A batch of queries that a store has [begun](VectorStore::begin_batch). It ends when it is dropped.
 #[async_trait]
 pub trait BegunBatch: Debug + Send {
+    /// Waits for the hits of the queries that the batch began with, in their order. The batch can be finished even if the future is
+    /// dropped before.
+    ///
+    /// # Errors
+    /// Those of [`query_batch`](VectorStore::query_batch). The batch cannot be finished then.
+    async fn begun(&mut self) -> Result<Vec<Vec<Hit>>>;
+
     /// The hits of the queries that the batch began with, in their order, and those of `more`.
     ///
     /// # Errors

@@ -124,6 +124,10 @@ struct TracedBatch {
 
 #[async_trait]
 impl BegunBatch for TracedBatch {
+    async fn begun(&mut self) -> Result<Vec<Vec<Hit>>> {
+        self.inner.begun().await
+    }
+
     async fn finish(self: Box<Self>, more: &[Query]) -> Result<Vec<Vec<Hit>>> {
         let span = debug_span!("vectors.query_batch", queries = self.queries + more.len());
         self.inner.finish(more).instrument(span).await

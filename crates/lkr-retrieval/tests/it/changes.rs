@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -14,9 +15,10 @@ use lkr_domain::{DocId, Layer, PointId};
 use lkr_models::{Embedder, EmbedderSource};
 use lkr_retrieval::{CacheStatus, MemoryCache, Mode, SearchOptions, SearchRequest, SearchResponse, Searcher};
 use lkr_vectors::{
-    BegunBatch, Collection, CollectionSpec, Condition, DenseSpec, Filter, Hit, Include, Page, Point, Query,
-    Result, ScrollCursor, Tags, VectorStore, may_block,
+    BegunBatch, Collection, CollectionSpec, Condition, DenseSpec, ErrorKind, FailingVectors, Filter, Hit,
+    Include, Page, Point, Query, Result, ScrollCursor, Tags, VectorStore, may_block,
 };
+use tokio::time::sleep;
 
 use crate::base::{BlockedEmbedder, TestBase, TestDocument, WordEmbedder, respond, titles};
 
@@ -127,6 +129,8 @@ struct InterruptedStore {
     reads_block: bool,
     batches: AtomicUsize,
     begun: AtomicUsize,
+    /// How many points were read.
+    read: AtomicUsize,
     callback: Callback,
 }
 
@@ -135,8 +139,8 @@ impl InterruptedStore {
         inner: Arc<dyn VectorStore>,
         callback: impl Fn(Moment) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let (reads_block, batches, begun) = (false, AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Self { inner, reads_block, batches, begun, callback: Box::new(callback) })
+        let [batches, begun, read] = [0; 3].map(AtomicUsize::new);
+        Arc::new(Self { inner, reads_block: false, batches, begun, read, callback: Box::new(callback) })
     }
 
     /// A store whose reads block, and which begins batches.
@@ -209,7 +213,9 @@ impl VectorStore for InterruptedStore {
         ids: &[PointId],
         with: Include,
     ) -> Result<Vec<Option<Point>>> {
-        self.inner.get(collection, ids, with).await
+        let points = self.inner.get(collection, ids, with).await;
+        self.read.fetch_add(ids.len(), Ordering::Relaxed);
+        points
     }
 
     async fn scroll(
@@ -298,27 +304,101 @@ async fn sparse_legs_that_begin_before_the_query_is_embedded_change_no_result() 
     assert_eq!(responses, begun);
 }
 
+/// A base of one document, and a searcher whose model waits.
+struct SlowSearch {
+    base: TestBase,
+    document: DocId,
+    embedder: Arc<BlockedEmbedder>,
+    store: Arc<InterruptedStore>,
+    searcher: Searcher,
+}
+
+impl SlowSearch {
+    async fn new() -> Self {
+        let inner = WordEmbedder::in_process("words");
+        let base = TestBase::new(Some(inner.clone())).await;
+        let (document, _) = base.add(moons(OLD)).await;
+        let embedder = Arc::new(BlockedEmbedder::new(inner));
+        let store = InterruptedStore::blocking(base.vectors.clone());
+        let searcher = Searcher::new(
+            store.clone(),
+            base.catalog.clone(),
+            Some(embedder.clone()),
+            Arc::new(MemoryCache::default()),
+            SearchOptions::default(),
+        );
+        Self { base, document: document.doc_id, embedder, store, searcher }
+    }
+
+    /// Searches, and does `work` while the query is embedded.
+    async fn search_beside(&self, work: impl Future<Output = ()>) -> Arc<SearchResponse> {
+        let request = request();
+        let (response, ()) = tokio::join!(respond(&self.searcher, &request), async {
+            let _entered = self.embedder.entered.acquire().await.unwrap();
+            work.await;
+            self.embedder.released.add_permits(9);
+        });
+        response
+    }
+
+    /// Waits until the chunk that the sparse leg found was read.
+    async fn chunk_was_read(&self) {
+        while self.store.read.load(Ordering::Relaxed) == 0 {
+            sleep(Duration::from_millis(1)).await;
+        }
+        // It is examined then.
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
 #[tokio::test]
 async fn document_published_while_the_query_is_embedded_is_found_by_the_next_search() {
-    let inner = WordEmbedder::in_process("words");
-    let base = TestBase::new(Some(inner.clone())).await;
-    base.add(moons(OLD)).await;
-    let embedder = Arc::new(BlockedEmbedder::new(inner));
-    let searcher = Searcher::new(
-        InterruptedStore::blocking(base.vectors.clone()),
-        base.catalog.clone(),
-        Some(embedder.clone()),
-        Arc::new(MemoryCache::default()),
-        SearchOptions::default(),
-    );
-    let (request, next) = (request(), request());
-    let (during, ()) = tokio::join!(respond(&searcher, &request), async {
-        let _entered = embedder.entered.acquire().await.unwrap();
-        base.add(TestDocument { title: "More moons", text: NEW, ..TestDocument::default() }).await;
-        embedder.released.add_permits(9);
-    });
+    let slow = SlowSearch::new().await;
+    let more = TestDocument { title: "More moons", text: NEW, ..TestDocument::default() };
+    let during = slow.search_beside(async { drop(slow.base.add(more).await) }).await;
     assert_eq!(titles(&during), ["Moons"], "all legs see the state in which the search began");
-    assert_eq!(respond(&searcher, &next).await.results.len(), 2);
+    assert_eq!(respond(&slow.searcher, &request()).await.results.len(), 2);
+}
+
+#[tokio::test]
+async fn chunks_that_words_find_are_read_once_while_the_query_is_embedded() {
+    let slow = SlowSearch::new().await;
+    let found = slow.search_beside(slow.chunk_was_read()).await;
+    assert_eq!(titles(&found), ["Moons"]);
+    assert_eq!(found.results[0].text, OLD);
+    // The chunk, its section and its subsection.
+    assert_eq!(slow.store.read.load(Ordering::Relaxed), 3);
+    let quick = slow.base.searcher();
+    let expected = SearchResponse { took_ms: 0, ..Arc::unwrap_or_clone(respond(&quick, &request()).await) };
+    assert_eq!(SearchResponse { took_ms: 0, ..Arc::unwrap_or_clone(found) }, expected);
+}
+
+#[tokio::test]
+async fn document_deleted_while_the_query_is_embedded_is_not_shown() {
+    let slow = SlowSearch::new().await;
+    let deleted = slow.search_beside(async {
+        slow.chunk_was_read().await;
+        slow.base.delete(slow.document).await;
+    });
+    let deleted = deleted.await;
+    assert!(deleted.results.is_empty() && deleted.layers.l1.is_empty(), "{deleted:?}");
+}
+
+#[tokio::test]
+async fn sparse_legs_that_fail_while_the_query_is_embedded_are_asked_again() {
+    let embedder = WordEmbedder::in_process("words");
+    let base = TestBase::new(Some(embedder)).await;
+    base.add(moons(OLD)).await;
+    let failures = AtomicUsize::new(0);
+    let failing = FailingVectors::new(base.vectors.clone(), move |operation| {
+        let fails = operation == "query_batch" && failures.fetch_add(1, Ordering::Relaxed) == 0;
+        fails.then_some(ErrorKind::NotFound)
+    });
+    let store = InterruptedStore::blocking(Arc::new(failing));
+    let found = respond(&base.searcher_over(store.clone()), &request()).await;
+    assert_eq!(titles(&found), ["Moons"]);
+    let (batches, begun) = (store.batches.load(Ordering::Relaxed), store.begun.load(Ordering::Relaxed));
+    assert_eq!((batches, begun), (1, 1));
 }
 
 #[tokio::test]

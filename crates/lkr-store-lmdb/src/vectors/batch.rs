@@ -52,6 +52,9 @@ pub(crate) fn begin(shared: &Arc<StoreShared>, queries: Vec<Query>) -> InternalR
 /// A query's number in its batch, and its hits.
 type Answered = (usize, Vec<Hit>);
 
+/// A worker that found no more queries, and what it answered.
+type Ended = (Worker, InternalResult<Vec<Answered>>);
+
 /// The queries of a batch that no thread has taken yet, with their numbers.
 #[derive(Debug)]
 struct Queue(Mutex<VecDeque<(usize, Query)>>);
@@ -71,6 +74,8 @@ pub(crate) struct Batch {
     /// Workers without a thread.
     idle: Vec<Worker>,
     helpers: Vec<Helper>,
+    /// What helpers that have ended answered.
+    answered: Vec<Answered>,
 }
 
 impl Batch {
@@ -90,7 +95,7 @@ impl Batch {
             queue: Arc::clone(&queue),
         };
         let idle = snapshots(&shared.kb, threads)?.into_iter().map(worker).collect();
-        Ok(Self { queue, queries: count, idle, helpers: Vec::new() })
+        Ok(Self { queue, queries: count, idle, helpers: Vec::new(), answered: Vec::new() })
     }
 
     /// Gives one worker a thread.
@@ -98,21 +103,37 @@ impl Batch {
         self.helpers.extend(self.idle.pop().map(Helper::start));
     }
 
+    /// Waits until the helpers have ended, and returns the hits of the queries so far in order. If the future is dropped, the batch
+    /// is as it was.
+    pub(crate) async fn begun(&mut self) -> InternalResult<Vec<Vec<Hit>>> {
+        while let Some(helper) = self.helpers.last_mut() {
+            let ended = (&mut helper.task).await;
+            self.helpers.pop();
+            self.take_answers(ended.map_err(Failure::internal)?)?;
+        }
+        self.answered.sort_unstable_by_key(|(number, _)| *number);
+        Ok(self.answered.iter().map(|(_, hits)| hits.clone()).collect())
+    }
+
+    fn take_answers(&mut self, (worker, answered): Ended) -> InternalResult<()> {
+        self.idle.push(worker);
+        self.answered.extend(answered?);
+        Ok(())
+    }
+
     /// Runs what is left and `more`, and returns the hits of all queries in order.
     pub(crate) async fn finish(mut self, more: &[Query]) -> InternalResult<Vec<Vec<Hit>>> {
         let is_worker = may_block();
         let ended = self.add(more);
-        let mut results = Vec::new();
         for helper in ended {
-            let (worker, answered) = helper.end().await?;
-            results.extend(answered?);
-            self.idle.push(worker);
+            self.take_answers(helper.end().await?)?;
         }
         let own = self.idle.pop_if(|_| is_worker);
         let for_helpers = self.queue.waiting().len().saturating_sub(usize::from(own.is_some()));
         while self.helpers.len() < for_helpers && !self.idle.is_empty() {
             self.start_helper();
         }
+        let mut results = mem::take(&mut self.answered);
         results.extend(own.map(|own| own.run(&AtomicBool::new(false))).transpose()?.unwrap_or_default());
         for helper in mem::take(&mut self.helpers) {
             if !is_worker || helper.has_begun() {
@@ -144,7 +165,7 @@ struct Helper {
     is_claimed: Arc<AtomicBool>,
     /// Whether it found no more queries, so that it ends. It changes while the queue is locked.
     found_none: Arc<AtomicBool>,
-    task: JoinHandle<(Worker, InternalResult<Vec<Answered>>)>,
+    task: JoinHandle<Ended>,
 }
 
 impl Helper {
@@ -166,7 +187,7 @@ impl Helper {
     }
 
     /// Its worker and what it answered.
-    async fn end(self) -> InternalResult<(Worker, InternalResult<Vec<Answered>>)> {
+    async fn end(self) -> InternalResult<Ended> {
         self.task.await.map_err(Failure::internal)
     }
 }
@@ -339,6 +360,16 @@ mod tests {
         let (_, answered) = ended.into_iter().next().unwrap().end().await.unwrap();
         assert_eq!(answered.unwrap().len(), THREADS);
         assert_eq!(begun.queue.waiting().len(), THREADS);
+    }
+
+    #[tokio::test]
+    async fn begun_batch_answers_its_first_queries_and_then_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let shared = opened(dir.path()).await;
+        let mut begun = begin(&shared, queries()).unwrap().unwrap();
+        assert_eq!(begun.begun().await.unwrap(), vec![Vec::new(); THREADS]);
+        assert_eq!((begun.helpers.len(), begun.idle.len()), (0, THREADS));
+        assert_eq!(begun.finish(&queries()).await.unwrap(), vec![Vec::new(); 2 * THREADS]);
     }
 
     #[tokio::test]

@@ -39,8 +39,13 @@ pub async fn begun_batch_sees_the_state_in_which_it_began(store: Store) {
     let whole: Vec<Query> = first.iter().chain(&more).cloned().collect();
     let expected = store.query_batch(&whole).await.unwrap();
     assert!(expected.iter().filter(|hits| hits.len() == 5).count() == 5, "{expected:?}");
-    for may_block in [false, true] {
-        let Some(begun) = begin(&store, &first).await else { return };
+    for (may_block, early) in [(false, false), (true, false), (false, true), (true, true)] {
+        let Some(mut begun) = begin(&store, &first).await else { return };
+        if early {
+            // The first call is given up.
+            poll_once(begun.begun());
+            assert_eq!(begun.begun().await.unwrap(), expected[..first.len()]);
+        }
         store.upsert(&name, vec![point(8)]).await.unwrap();
         store.delete(&name, &Filter::only(Condition::Ids(vec![id(2)]))).await.unwrap();
         let more = more.clone();
@@ -53,11 +58,16 @@ pub async fn begun_batch_sees_the_state_in_which_it_began(store: Store) {
         store.upsert(&name, vec![point(2)]).await.unwrap();
         store.delete(&name, &Filter::only(Condition::Ids(vec![id(8)]))).await.unwrap();
     }
-    let begun = begin(&store, &first).await.unwrap();
-    assert_eq!(begun.finish(&[]).await.unwrap(), expected[..first.len()]);
+    for early in [false, true] {
+        let mut begun = begin(&store, &first).await.unwrap();
+        if early {
+            assert_eq!(begun.begun().await.unwrap(), expected[..first.len()]);
+        }
+        assert_eq!(begun.finish(&[]).await.unwrap(), expected[..first.len()]);
+    }
 }
 
-/// A query that is invalid fails the batch at its end, whether it was known at the beginning or not.
+/// A query that is invalid fails the batch at its end, whether it was known at the beginning or not, and before if it was.
 pub async fn invalid_query_fails_a_begun_batch_at_its_end(store: Store) {
     let name = create_collection(&store).await;
     let (first, more) = queries(&name);
@@ -67,6 +77,9 @@ pub async fn invalid_query_fails_a_begun_batch_at_its_end(store: Store) {
         let with_invalid = [vec![invalid.clone()], first.clone()].concat();
         let Some(begun) = begin(&store, &with_invalid).await else { return };
         assert_kind(begun.finish(&more).await, kind);
+        let mut begun = begin(&store, &with_invalid).await.unwrap();
+        assert_kind(begun.begun().await, kind);
+        drop(begun);
         let begun = begin(&store, &first).await.unwrap();
         assert_kind(begun.finish(&[more.clone(), vec![invalid]].concat()).await, kind);
     }
@@ -78,7 +91,10 @@ pub async fn dropped_begun_batches_leave_the_store_usable(store: Store) {
     store.upsert(&name, vec![with_sparse(1, &[(1, 1.0)])]).await.unwrap();
     let (first, more) = queries(&name);
     for round in 0..100 {
-        let Some(begun) = store.begin_batch(&first).unwrap() else { continue };
+        let Some(mut begun) = store.begin_batch(&first).unwrap() else { continue };
+        if round % 5 == 0 {
+            poll_once(begun.begun());
+        }
         if round % 2 == 0 {
             tokio::task::yield_now().await;
         }
