@@ -331,7 +331,7 @@ impl SlowSearch {
     }
 
     /// Searches, and does `work` while the query is embedded.
-    async fn search_beside(&self, work: impl Future<Output = ()>) -> Arc<SearchResponse> {
+    async fn search_beside(&self, work: BoxFuture<'_, ()>) -> Arc<SearchResponse> {
         let request = request();
         let (response, ()) = tokio::join!(respond(&self.searcher, &request), async {
             let _entered = self.embedder.entered.acquire().await.unwrap();
@@ -355,7 +355,7 @@ impl SlowSearch {
 async fn document_published_while_the_query_is_embedded_is_found_by_the_next_search() {
     let slow = SlowSearch::new().await;
     let more = TestDocument { title: "More moons", text: NEW, ..TestDocument::default() };
-    let during = slow.search_beside(async { drop(slow.base.add(more).await) }).await;
+    let during = slow.search_beside(Box::pin(async { drop(slow.base.add(more).await) })).await;
     assert_eq!(titles(&during), ["Moons"], "all legs see the state in which the search began");
     assert_eq!(respond(&slow.searcher, &request()).await.results.len(), 2);
 }
@@ -363,7 +363,7 @@ async fn document_published_while_the_query_is_embedded_is_found_by_the_next_sea
 #[tokio::test]
 async fn chunks_that_words_find_are_read_once_while_the_query_is_embedded() {
     let slow = SlowSearch::new().await;
-    let found = slow.search_beside(slow.chunk_was_read()).await;
+    let found = slow.search_beside(Box::pin(slow.chunk_was_read())).await;
     assert_eq!(titles(&found), ["Moons"]);
     assert_eq!(found.results[0].text, OLD);
     // The chunk, its section and its subsection.
@@ -376,11 +376,11 @@ async fn chunks_that_words_find_are_read_once_while_the_query_is_embedded() {
 #[tokio::test]
 async fn document_deleted_while_the_query_is_embedded_is_not_shown() {
     let slow = SlowSearch::new().await;
-    let deleted = slow.search_beside(async {
+    let delete = async {
         slow.chunk_was_read().await;
         slow.base.delete(slow.document).await;
-    });
-    let deleted = deleted.await;
+    };
+    let deleted = slow.search_beside(Box::pin(delete)).await;
     assert!(deleted.results.is_empty() && deleted.layers.l1.is_empty(), "{deleted:?}");
 }
 
