@@ -6,6 +6,7 @@ use futures_util::FutureExt as _;
 use lkr_domain::{Layer, PointId};
 use lkr_vectors::{Hit, start_on_blocking_thread};
 use tokio::task::JoinHandle;
+use tracing::{Instrument as _, debug_span};
 
 use crate::{
     Result, SearchRequest,
@@ -35,9 +36,8 @@ impl Preparing {
         refinement: Refinement,
         hits: Vec<(Layer, Vec<Hit>)>,
     ) -> Self {
-        Self(start_on_blocking_thread(
-            move || async move { prepare(&state, &request, &refinement, &hits).await },
-        ))
+        let reading = async move { prepare(&state, &request, &refinement, &hits).await };
+        Self(start_on_blocking_thread(|| reading.instrument(debug_span!("prepare"))))
     }
 
     /// What was read. Nothing if reading has failed or goes on: then it is done again, and an error is met again.
