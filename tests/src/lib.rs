@@ -29,13 +29,13 @@ pub use damage::damage_clusters;
 pub use invariants::{
     ByLayer, assert_consistent, assert_doctor_finds_nothing, assert_garbage_collected, open_store, stored,
 };
-pub use lkr_test_support::{cli_binary, server_binary, workspace};
+pub use lkr_test_support::{cli_binary, free_port, server_binary, workspace};
 pub use load::{DocumentVersion, LedgerEntry, Load, Rewrite, RewriteKind, Termination};
 pub use model::model_dir;
 pub use raw_http::{send_raw, send_raw_in_parts, send_raw_on};
 pub use response::Response;
 pub use seed::Seed;
-pub use server::{ADMIN_PASSWORD, Server, free_port};
+pub use server::{ADMIN_PASSWORD, Server};
 pub use shared_stores::{Role, SharedStores};
 pub use small_disk::SmallDisk;
 pub use survey::{SECTIONS, survey, word};

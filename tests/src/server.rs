@@ -1,6 +1,5 @@
 use std::{
     fs::{self, File},
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
@@ -11,7 +10,7 @@ use std::{
 use tempfile::TempDir;
 use ureq::Agent;
 
-use crate::{Role, SharedStores, server_binary};
+use crate::{Role, SharedStores, free_port, server_binary};
 
 /// The password of the account `admin`.
 pub const ADMIN_PASSWORD: &str = "correct horse battery 9";
@@ -329,13 +328,6 @@ impl Drop for Server {
             tail.for_each(|line| eprintln!("server: {line}"));
         }
     }
-}
-
-/// A free port.
-#[must_use]
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    listener.local_addr().expect("an address").port()
 }
 
 /// A program's command in a folder, without `LKR_` variables.

@@ -1,12 +1,14 @@
 #![doc = include_str!("../README.md")]
 
 mod binary;
+mod ports;
 mod qdrant_cluster;
 mod redis;
 mod redis_cluster;
 mod redis_sentinels;
 
 pub use binary::{cli_binary, server_binary, workspace};
+pub use ports::free_port;
 pub use qdrant_cluster::QdrantCluster;
 pub use redis::RedisServer;
 pub use redis_cluster::RedisCluster;

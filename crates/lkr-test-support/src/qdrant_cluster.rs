@@ -5,7 +5,7 @@ use std::{
     env, fs,
     fs::File,
     io::{self, Read as _, Write as _},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{Ipv4Addr, TcpStream},
     path::PathBuf,
     process::{Child, Command, Stdio},
     thread::sleep,
@@ -14,7 +14,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{note_skip, send_signal};
+use crate::{free_port, note_skip, send_signal};
 
 /// The variable with the path of Qdrant's executable.
 const PROGRAM: &str = "LKR_TEST_QDRANT_PROGRAM";
@@ -115,7 +115,7 @@ impl QdrantCluster {
 impl Node {
     /// Starts a node that joins the one with the ports `first`, or begins a cluster.
     fn start(program: &PathBuf, first: Option<Ports>) -> Self {
-        let (folder, ports) = (tempfile::tempdir().expect("a folder"), free_ports());
+        let (folder, ports) = (tempfile::tempdir().expect("a folder"), Ports::free());
         let mut command = Command::new(program);
         command.current_dir(folder.path()).stdin(Stdio::null());
         for (key, value) in [
@@ -182,10 +182,8 @@ fn address(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
 }
 
-fn free_ports() -> Ports {
-    // Held together, so that they differ.
-    let listeners = [(); 3].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("no port is free"));
-    let [http, grpc, peers] =
-        listeners.each_ref().map(|listener| listener.local_addr().expect("the socket has no address").port());
-    Ports { http, grpc, peers }
+impl Ports {
+    fn free() -> Self {
+        Self { http: free_port(), grpc: free_port(), peers: free_port() }
+    }
 }

@@ -5,7 +5,7 @@ use std::{
     ffi::OsString,
     fs::{self, File},
     io::{self, Read as _, Write as _},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     process::{Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{send_signal, skip};
+use crate::{free_port, send_signal, skip};
 
 const PROGRAM: &str = "redis-server";
 const CONFIG: &str = "redis.conf";
@@ -154,16 +154,6 @@ impl Drop for RedisServer {
     fn drop(&mut self) {
         let _already_ended = self.process.kill();
         let _already_ended = self.process.wait();
-    }
-}
-
-fn free_port() -> u16 {
-    // Cluster nodes talk on a port that is larger by 10,000.
-    loop {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        if port < 55_000 {
-            return port;
-        }
     }
 }
 

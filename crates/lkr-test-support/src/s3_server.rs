@@ -4,14 +4,14 @@
 use std::{
     env,
     io::{Read as _, Write as _},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{Ipv4Addr, TcpStream},
     path::PathBuf,
     process::{Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
 
-use crate::skip;
+use crate::{free_port, skip};
 
 /// The variable with the folder of the Python packages.
 const MOTO: &str = "LKR_MOTO";
@@ -205,9 +205,4 @@ fn spawn(packages: &PathBuf, port: u16) -> Child {
     python.args(["-c", PROGRAM, &port.to_string()]).env("PYTHONPATH", packages);
     python.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     python.spawn().expect("python3 cannot be started")
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("no port is free");
-    listener.local_addr().expect("the socket has no address").port()
 }
