@@ -101,9 +101,9 @@ async fn records(
     revisions: impl Iterator<Item = (DocId, u64)>,
     mut read: ReadRecords,
 ) -> Result<DocumentRecords> {
-    let unread: BTreeSet<_> =
-        revisions.map(|(doc_id, _)| doc_id).filter(|id| !read.contains_key(id)).collect();
-    read.extend(read_records(catalog, request, unread.into_iter()).await?);
+    let unread = revisions.map(|(doc_id, _)| doc_id).filter(|id| !read.contains_key(id));
+    let rest = read_records(catalog, request, unread).await?;
+    read.extend(rest);
     Ok(read.into_iter().filter_map(|(id, record)| Some((id, record?))).collect())
 }
 

@@ -1,6 +1,6 @@
 //! What a search reads of the hits of its sparse legs while its query is embedded. It would read that anyway, later.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use lkr_domain::{Layer, PointId};
@@ -26,6 +26,7 @@ pub(crate) struct Prepared {
 }
 
 /// Reading on another thread.
+#[derive(Debug)]
 pub(crate) struct Preparing(JoinHandle<Result<Prepared>>);
 
 impl Preparing {
@@ -45,12 +46,6 @@ impl Preparing {
         let ended = (&mut self.0).now_or_never();
         self.0.abort();
         ended.and_then(|ended| ended.ok()?.ok()).unwrap_or_default()
-    }
-}
-
-impl fmt::Debug for Preparing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Preparing").finish()
     }
 }
 
