@@ -12,7 +12,7 @@ const NICENESS: i32 = 10;
 #[cfg(target_os = "linux")]
 const NICEST: i32 = 19;
 
-/// A runtime whose threads give way to the other threads of the process. Dropping it ends its tasks, and does not wait for its
+/// A runtime of its own threads, which give way to the other threads of the process unless it says otherwise. Dropping it ends its tasks, and does not wait for its
 /// blocking threads.
 #[derive(Debug)]
 pub struct BackgroundRuntime {
@@ -27,7 +27,7 @@ impl BackgroundRuntime {
     /// # Errors
     /// If the system refuses threads.
     pub fn start(name: &str) -> io::Result<Self> {
-        Self::build(Builder::new_multi_thread().enable_all().thread_name(name))
+        Self::build(Builder::new_multi_thread().enable_all().thread_name(name).on_thread_start(give_way))
     }
 
     /// At most `threads` blocking threads and no others, so that only [`Handle::spawn_blocking`] is of use. They are started when
@@ -36,11 +36,20 @@ impl BackgroundRuntime {
     /// # Errors
     /// If the system refuses what a runtime needs.
     pub fn of_blocking_threads(name: &str, threads: usize) -> io::Result<Self> {
-        Self::build(Builder::new_current_thread().max_blocking_threads(threads).thread_name(name))
+        Self::build(blocking_threads(name, threads).on_thread_start(give_way))
+    }
+
+    /// The same, of threads that give way to none. Work that a thread of another runtime waits for has a thread, even if all of that
+    /// runtime's wait.
+    ///
+    /// # Errors
+    /// If the system refuses what a runtime needs.
+    pub fn of_equal_threads(name: &str, threads: usize) -> io::Result<Self> {
+        Self::build(&mut blocking_threads(name, threads))
     }
 
     fn build(builder: &mut Builder) -> io::Result<Self> {
-        let runtime = builder.on_thread_start(give_way).build()?;
+        let runtime = builder.build()?;
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
 
@@ -68,6 +77,12 @@ impl Drop for BackgroundRuntime {
             runtime.shutdown_background();
         }
     }
+}
+
+fn blocking_threads(name: &str, threads: usize) -> Builder {
+    let mut builder = Builder::new_current_thread();
+    builder.max_blocking_threads(threads).thread_name(name);
+    builder
 }
 
 /// Lowers the priority of the calling thread for as long as it runs. Threads that it starts have its priority.
@@ -107,6 +122,8 @@ mod tests {
         assert_eq!(task.await.unwrap(), (nicer, nicer));
         let blocking = BackgroundRuntime::of_blocking_threads("test", 2).unwrap();
         assert_eq!(blocking.handle().spawn_blocking(niceness).await.unwrap(), nicer);
+        let equal = BackgroundRuntime::of_equal_threads("test", 2).unwrap();
+        assert_eq!(equal.handle().spawn_blocking(niceness).await.unwrap(), before);
         assert_eq!((niceness(), tokio::task::spawn_blocking(niceness).await.unwrap()), (before, before));
     }
 

@@ -89,10 +89,12 @@ impl LocalEmbedder {
             std::fs::read(&folder.tokenizer).map_err(|why| error::file(&folder.tokenizer, why))?;
         let weights = WeightsFile::open(&folder.weights)?;
         let queries = Lane::new(
+            "embed-queries",
             options.query_prefix.unwrap_or_else(|| folder.query_prefix.clone()),
             options.query_threads,
-        );
+        )?;
         let passages = Lane::in_background(
+            "embed-passages",
             options.passage_prefix.unwrap_or_else(|| folder.passage_prefix.clone()),
             options.passage_threads,
         )?;
@@ -238,7 +240,7 @@ mod tests {
     async fn query_is_embedded_while_passages_occupy_all_threads() {
         let embedder = tiny();
         let texts = ["two weeks".to_owned()];
-        let busy = embedder.passages.all_threads(2).await;
+        let busy = embedder.passages.occupy(&embedder.model);
         let mut passages = embedder.embed(EmbedKind::Passage, &texts);
         assert!((&mut passages).now_or_never().is_none());
         let query = embedder.embed(EmbedKind::Query, &texts).await.unwrap();
@@ -274,7 +276,8 @@ mod tests {
             assert!(embedder.embed(EmbedKind::Passage, &texts).now_or_never().is_none());
         }
         assert_eq!(embedder.embed(EmbedKind::Passage, &texts).await.unwrap().len(), texts.len());
-        // Exactly the running jobs hold permits.
-        drop(embedder.passages.all_threads(2).await);
+        while embedder.passages.encoding() > 0 {
+            tokio::task::yield_now().await;
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! The threads of one kind of text and the queue of waiting texts.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::try_join_all;
 use lkr_background::BackgroundRuntime;
 use lkr_models::Result;
-use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::batch::balanced;
@@ -19,7 +19,7 @@ use crate::tokens::Sequence;
 const BATCH_TOKENS: usize = 512;
 
 /// More threads than any machine has cores.
-const MAX_BACKGROUND_THREADS: usize = 4_096;
+const MAX_THREADS: usize = 4_096;
 
 /// Converts token ids to one vector for each text.
 pub(crate) trait Encode: Send + Sync + 'static {
@@ -33,12 +33,13 @@ pub(crate) trait Encode: Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) prefix: String,
-    permits: Arc<Semaphore>,
+    /// The most threads that encode at once.
+    threads: usize,
     /// For jobs that take milliseconds, so that they do not wait for batches.
     short_job_permits: Arc<Semaphore>,
     waiting: Arc<Mutex<WaitingTexts>>,
-    /// The threads of the batches; those of the caller's runtime if nothing else has precedence over these.
-    background: Option<BackgroundRuntime>,
+    /// The threads of batches and short jobs. They are not those of the caller's runtime, so that these may wait for them.
+    runtime: BackgroundRuntime,
 }
 
 /// The waiting texts, in the order of start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996) with each call as a
@@ -51,6 +52,8 @@ struct WaitingTexts {
     now: u64,
     /// The number of texts that were ever enqueued.
     enqueued: u64,
+    /// The threads that encode, or are about to. Each ends when no text waits.
+    encoding: usize,
 }
 
 /// A waiting text and the receiver of its vector.
@@ -63,40 +66,38 @@ struct Waiting {
 }
 
 impl Lane {
-    pub(crate) fn new(prefix: String, threads: usize) -> Self {
-        let threads = threads.clamp(1, Semaphore::MAX_PERMITS);
-        let permits = || Arc::new(Semaphore::new(threads));
-        Self {
-            prefix,
-            permits: permits(),
-            short_job_permits: permits(),
-            waiting: Arc::default(),
-            background: None,
-        }
+    /// A lane whose batches run on up to `threads` threads.
+    pub(crate) fn new(name: &str, prefix: String, threads: usize) -> Result<Self> {
+        let threads = threads.clamp(1, MAX_THREADS);
+        Self::of(prefix, threads, BackgroundRuntime::of_equal_threads(name, 2 * threads))
     }
 
     /// A lane whose batches give way to everything else in the process.
-    pub(crate) fn in_background(prefix: String, threads: usize) -> Result<Self> {
-        let threads = threads.clamp(1, MAX_BACKGROUND_THREADS);
-        let background =
-            BackgroundRuntime::of_blocking_threads("embed-passages", threads).map_err(error::unavailable)?;
-        Ok(Self { background: Some(background), ..Self::new(prefix, threads) })
+    pub(crate) fn in_background(name: &str, prefix: String, threads: usize) -> Result<Self> {
+        let threads = threads.clamp(1, MAX_THREADS);
+        Self::of(prefix, threads, BackgroundRuntime::of_blocking_threads(name, 2 * threads))
     }
 
-    /// Runs a job of some milliseconds, such as tokenizing, on a blocking thread beside the batches.
+    /// `runtime` has as many threads for short jobs as for batches.
+    fn of(prefix: String, threads: usize, runtime: io::Result<BackgroundRuntime>) -> Result<Self> {
+        let short_job_permits = Arc::new(Semaphore::new(threads));
+        let runtime = runtime.map_err(error::unavailable)?;
+        Ok(Self { prefix, threads, short_job_permits, waiting: Arc::default(), runtime })
+    }
+
+    /// Runs a job of some milliseconds, such as tokenizing, on a thread beside the batches.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let permits = Arc::clone(&self.short_job_permits);
         let permit = permits.acquire_owned().await.map_err(error::unavailable)?;
-        let runtime = Handle::try_current().map_err(error::unavailable)?;
         let job = move || {
             // The thread holds the permit: dropping the future does not release it before the job ends.
             let _permit = permit;
             job()
         };
-        runtime.spawn_blocking(job).await.map_err(error::internal)?
+        self.runtime.handle().spawn_blocking(job).await.map_err(error::internal)?
     }
 
     /// The vectors of `sequences`, in order. Texts that still wait when the future is dropped are skipped.
@@ -105,34 +106,20 @@ impl Lane {
         encoder: &Arc<impl Encode>,
         sequences: Vec<Sequence>,
     ) -> Result<Vec<Vec<f32>>> {
-        let answers = try_join_all(self.enqueue(sequences));
-        tokio::pin!(answers);
-        loop {
-            let permit = tokio::select! {
-                biased;
-                answered = &mut answers => return answered.map_err(error::internal)?.into_iter().collect(),
-                permit = Arc::clone(&self.permits).acquire_owned() => permit.map_err(error::unavailable)?,
-            };
-            if lock(&self.waiting).texts.is_empty() {
-                // All of these texts are on some thread.
-                drop(permit);
-                return answers.await.map_err(error::internal)?.into_iter().collect();
-            }
+        let (answers, new_threads) = self.enqueue(sequences);
+        for _ in 0..new_threads {
             let (encoder, waiting) = (Arc::clone(encoder), Arc::clone(&self.waiting));
-            let job = move || {
-                let _permit = permit;
-                encode_next(&*encoder, &waiting);
-            };
-            match &self.background {
-                Some(background) => background.handle().spawn_blocking(job),
-                None => Handle::try_current().map_err(error::unavailable)?.spawn_blocking(job),
-            };
+            let thread = Encoding { waiting, is_counted: true };
+            self.runtime.handle().spawn_blocking(move || thread.encode_waiting(&*encoder));
         }
+        try_join_all(answers).await.map_err(error::internal)?.into_iter().collect()
     }
 
-    fn enqueue(&self, sequences: Vec<Sequence>) -> Vec<oneshot::Receiver<Result<Vec<f32>>>> {
+    /// Hands in the texts of a call. Also returns how many threads must begin to encode: as many as the call has batches, at most.
+    fn enqueue(&self, sequences: Vec<Sequence>) -> (Vec<oneshot::Receiver<Result<Vec<f32>>>>, usize) {
         let tokens: usize = sequences.iter().map(|sequence| sequence.ids.len()).sum();
         let is_short_call = tokens <= BATCH_TOKENS;
+        let batches = tokens.div_ceil(BATCH_TOKENS).clamp(sequences.len().min(1), sequences.len());
         let mut waiting = lock(&self.waiting);
         let mut tag = waiting.now;
         let hand_in = |sequence: Sequence| {
@@ -143,12 +130,34 @@ impl Lane {
             waiting.texts.insert(key, Waiting { sequence, is_short_call, reply });
             answer
         };
-        sequences.into_iter().map(hand_in).collect()
+        let answers = sequences.into_iter().map(hand_in).collect();
+        let new_threads = batches.min(self.threads.saturating_sub(waiting.encoding));
+        waiting.encoding += new_threads;
+        (answers, new_threads)
     }
 
+    /// How many threads encode.
     #[cfg(test)]
-    pub(crate) async fn all_threads(&self, threads: u32) -> tokio::sync::OwnedSemaphorePermit {
-        Arc::clone(&self.permits).acquire_many_owned(threads).await.unwrap()
+    pub(crate) fn encoding(&self) -> usize {
+        lock(&self.waiting).encoding
+    }
+
+    /// Lets all threads wait before they encode, until what it returns is dropped.
+    #[cfg(test)]
+    pub(crate) fn occupy(&self, encoder: &Arc<impl Encode>) -> std::sync::mpsc::Sender<()> {
+        let (release, held) = std::sync::mpsc::channel();
+        let held = Arc::new(Mutex::new(held));
+        lock(&self.waiting).encoding += self.threads;
+        for _ in 0..self.threads {
+            let (encoder, held) = (Arc::clone(encoder), Arc::clone(&held));
+            let thread = Encoding { waiting: Arc::clone(&self.waiting), is_counted: true };
+            self.runtime.handle().spawn_blocking(move || {
+                // The sender is dropped without sending.
+                let _ = held.lock().map(|held| held.recv());
+                thread.encode_waiting(&*encoder);
+            });
+        }
+        release
     }
 }
 
@@ -157,12 +166,36 @@ fn lock(waiting: &Mutex<WaitingTexts>) -> std::sync::MutexGuard<'_, WaitingTexts
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Encodes one batch of the texts whose turn it is.
-fn encode_next(encoder: &impl Encode, waiting: &Mutex<WaitingTexts>) {
-    let batch = lock(waiting).next_batch();
-    if batch.is_empty() {
-        return;
+/// A thread that encodes, or is about to.
+struct Encoding {
+    waiting: Arc<Mutex<WaitingTexts>>,
+    /// Whether it is one of [`WaitingTexts::encoding`].
+    is_counted: bool,
+}
+
+impl Encoding {
+    /// Encodes batches of the texts whose turn it is until none waits.
+    fn encode_waiting(mut self, encoder: &impl Encode) {
+        while let Some(batch) = lock(&self.waiting).next_batch_or_end() {
+            encode_batch(encoder, batch);
+        }
+        self.is_counted = false;
     }
+}
+
+impl Drop for Encoding {
+    /// If the thread was not started, or has panicked, and there is no other, texts that wait would wait for ever.
+    fn drop(&mut self) {
+        if self.is_counted {
+            let mut waiting = lock(&self.waiting);
+            if waiting.end() == 0 {
+                waiting.texts.clear();
+            }
+        }
+    }
+}
+
+fn encode_batch(encoder: &impl Encode, batch: Vec<Waiting>) {
     let sequences: Vec<&Sequence> = batch.iter().map(|waiting| &waiting.sequence).collect();
     match encode_guarded(encoder, &sequences) {
         Ok(vectors) => {
@@ -185,6 +218,22 @@ fn encode_guarded(encoder: &impl Encode, sequences: &[&Sequence]) -> Result<Vec<
 }
 
 impl WaitingTexts {
+    /// The next batch; if there is none, the thread that asks counts no longer.
+    fn next_batch_or_end(&mut self) -> Option<Vec<Waiting>> {
+        let batch = self.next_batch();
+        if batch.is_empty() {
+            self.end();
+            return None;
+        }
+        Some(batch)
+    }
+
+    /// Counts one thread less, and returns how many are left.
+    fn end(&mut self) -> usize {
+        self.encoding = self.encoding.saturating_sub(1);
+        self.encoding
+    }
+
     /// Takes the next batch, without texts whose caller is gone. The first text is the one whose turn it is; the others are of
     /// calls of its kind, so that a short call is answered after a short batch. See docs/studies.md#embedding-batches.
     fn next_batch(&mut self) -> Vec<Waiting> {
@@ -215,8 +264,6 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
     use futures_util::{FutureExt, future::join_all};
 
     use super::*;
@@ -224,12 +271,19 @@ mod tests {
     /// Returns the number of a sequence's tokens; fails for a token 0, and panics for a token 1.
     #[derive(Debug, Default)]
     struct Counting {
-        batches: AtomicUsize,
+        /// The lengths of the texts of each batch.
+        batches: Mutex<Vec<Vec<usize>>>,
+    }
+
+    impl Counting {
+        fn batches(&self) -> Vec<Vec<usize>> {
+            self.batches.lock().unwrap().clone()
+        }
     }
 
     impl Encode for Counting {
         fn encode(&self, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
-            self.batches.fetch_add(1, Ordering::Relaxed);
+            self.batches.lock().unwrap().push(sequences.iter().map(|sequence| sequence.ids.len()).collect());
             let holds = |id| sequences.iter().any(|sequence| sequence.ids.contains(&id));
             assert!(!holds(1), "on purpose");
             if holds(0) {
@@ -244,13 +298,13 @@ mod tests {
     }
 
     fn lane(threads: usize) -> (Lane, Arc<Counting>) {
-        (Lane::new(String::new(), threads), Arc::default())
+        (Lane::new("test", String::new(), threads).unwrap(), Arc::default())
     }
 
     #[tokio::test]
     async fn calls_share_batches() {
         let (lane, encoder) = lane(1);
-        let busy = lane.all_threads(1).await;
+        let busy = lane.occupy(&encoder);
         let calls = join_all(
             (1..=20).map(|n| lane.encode(&encoder, vec![of(&[7].repeat(n)), of(&[7].repeat(n + 1))])),
         );
@@ -260,13 +314,13 @@ mod tests {
         for (answered, n) in calls.await.into_iter().zip(1..) {
             assert_eq!(answered.unwrap(), [vec![n as f32], vec![(n + 1) as f32]]);
         }
-        assert_eq!(encoder.batches.load(Ordering::Relaxed), 1);
+        assert_eq!(encoder.batches().len(), 1);
     }
 
     #[tokio::test]
     async fn failing_text_does_not_affect_others() {
         let (lane, encoder) = lane(1);
-        let busy = lane.all_threads(1).await;
+        let busy = lane.occupy(&encoder);
         let texts = [vec![7], vec![0], vec![8, 9], vec![1]];
         let calls = join_all(texts.map(|ids| lane.encode(&encoder, vec![of(&ids)])));
         tokio::pin!(calls);
@@ -289,37 +343,33 @@ mod tests {
     #[tokio::test]
     async fn texts_of_dropped_calls_are_not_encoded() {
         let (lane, encoder) = lane(1);
-        let busy = lane.all_threads(1).await;
+        let busy = lane.occupy(&encoder);
         assert!(lane.encode(&encoder, vec![of(&[1]); 400]).now_or_never().is_none());
         drop(busy);
         assert_eq!(lane.encode(&encoder, vec![of(&[5; 3])]).await.unwrap(), [[3.0]]);
-        assert_eq!(encoder.batches.load(Ordering::Relaxed), 1);
+        assert_eq!(encoder.batches().len(), 1);
     }
 
     #[tokio::test]
     async fn short_call_passes_the_texts_of_long_calls() {
         let (lane, encoder) = lane(1);
-        let busy = lane.all_threads(1).await;
-        let encode = |texts: usize, tokens: usize| {
-            let (lane, encoder) = (&lane, &encoder);
-            async move {
-                lane.encode(encoder, vec![of(&[7].repeat(tokens)); texts]).await.unwrap();
-                encoder.batches.load(Ordering::Relaxed)
-            }
-        };
-        let calls = join_all([encode(200, 500), encode(200, 500), encode(200, 500), encode(2, 9)]);
+        let busy = lane.occupy(&encoder);
+        let encode =
+            |texts: usize, tokens: usize| lane.encode(&encoder, vec![of(&[7].repeat(tokens)); texts]);
+        let calls = try_join_all([encode(200, 500), encode(200, 500), encode(200, 500), encode(2, 9)]);
         tokio::pin!(calls);
         assert!((&mut calls).now_or_never().is_none());
         drop(busy);
-        // The number of batches when each call was answered.
-        let batches = calls.await;
-        assert!(batches[3] < 10 && batches[..3].iter().all(|batches| *batches > 100), "{batches:?}");
+        calls.await.unwrap();
+        let batches = encoder.batches();
+        let of_short_call = batches.iter().position(|batch| batch == &[9, 9]).unwrap();
+        assert!(of_short_call < 10 && batches.len() > 600, "{of_short_call} of {}", batches.len());
     }
 
     #[tokio::test]
     async fn short_call_is_in_no_batch_of_long_calls() {
         let (lane, encoder) = lane(1);
-        let busy = lane.all_threads(1).await;
+        let busy = lane.occupy(&encoder);
         let calls = join_all(
             [(9, 100), (1, 20), (1, 30)]
                 .map(|(texts, tokens)| lane.encode(&encoder, vec![of(&[7].repeat(tokens)); texts])),
@@ -341,11 +391,54 @@ mod tests {
     /// The same lane, on threads of its own; they end with it, also on a thread of a runtime.
     #[tokio::test]
     async fn lane_in_the_background_encodes() {
-        let lane = Lane::in_background(String::new(), 2).unwrap();
+        let lane = Lane::in_background("test", String::new(), 2).unwrap();
         let encoder = Arc::<Counting>::default();
         assert_eq!(lane.encode(&encoder, vec![of(&[5; 3]), of(&[5; 2])]).await.unwrap(), [[3.0], [2.0]]);
         assert!(lane.encode(&encoder, vec![of(&[1])]).await.is_err());
         drop(lane);
+    }
+
+    #[tokio::test]
+    async fn texts_are_given_to_no_more_threads_than_they_have_batches() {
+        let (lane, encoder) = lane(3);
+        for (tokens, texts, expected) in [(3, 2, 1), (500, 2, 2), (500, 9, 3), (3, 0, 0)] {
+            assert_eq!(lane.enqueue(vec![of(&[7].repeat(tokens)); texts]).1, expected);
+            *lock(&lane.waiting) = WaitingTexts::default();
+        }
+        let short = lane.encode(&encoder, vec![of(&[5; 3]), of(&[5; 2])]);
+        let long = lane.encode(&encoder, vec![of(&[7].repeat(500)); 9]);
+        assert_eq!(short.await.unwrap(), [[3.0], [2.0]]);
+        assert_eq!(long.await.unwrap(), [[500.0]; 9]);
+        while lane.encoding() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn texts_fail_if_the_last_thread_ends_without_encoding_them() {
+        let (lane, _) = lane(2);
+        let (answers, new_threads) = lane.enqueue(vec![of(&[7].repeat(500)); 2]);
+        assert_eq!(new_threads, 2);
+        let thread = || Encoding { waiting: Arc::clone(&lane.waiting), is_counted: true };
+        drop(thread());
+        assert_eq!(lock(&lane.waiting).texts.len(), 2, "the other thread takes them");
+        drop(thread());
+        assert!(try_join_all(answers).await.is_err());
+    }
+
+    /// Threads that wait for a lane need no other thread of their runtime.
+    #[test]
+    fn only_blocking_thread_may_wait_for_texts() {
+        let (lane, encoder) = lane(1);
+        let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        let handle = runtime.handle().clone();
+        let waiting = move || {
+            handle.block_on(async {
+                let sequence = lane.run(|| Ok(of(&[5; 3]))).await?;
+                lane.encode(&encoder, vec![sequence]).await
+            })
+        };
+        assert_eq!(runtime.block_on(runtime.spawn_blocking(waiting)).unwrap().unwrap(), [[3.0]]);
     }
 
     #[tokio::test]

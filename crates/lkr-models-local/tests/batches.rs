@@ -95,11 +95,18 @@ async fn blank_text_and_endless_word_are_embedded() {
 }
 
 #[test]
-fn call_without_a_runtime_returns_an_error() {
+fn call_needs_no_runtime() {
     let embedder = open(&fixture("tiny-bert-mean"));
-    let texts = ["a".to_owned()];
-    let error = embedder.embed(EmbedKind::Query, &texts).now_or_never().unwrap().unwrap_err();
-    assert!(error.is_retryable(), "{error}");
+    let texts = ["a".to_owned(), "a longer text, ".repeat(50)];
+    let mut embedding = embedder.embed(EmbedKind::Query, &texts);
+    let vectors = loop {
+        match (&mut embedding).now_or_never() {
+            Some(vectors) => break vectors.unwrap(),
+            None => std::thread::yield_now(),
+        }
+    };
+    vectors.iter().for_each(|vector| assert_unit(&embedder, vector));
+    assert_eq!(vectors.len(), 2);
 }
 
 /// Bit for bit: otherwise, documents that a caller may not read, which are embedded in the same batches, would change the
