@@ -96,7 +96,7 @@ impl<'q> Scan<'q> {
             return;
         }
         self.seen += 1;
-        let [at_least, at_most] = self.unit.bounds(row);
+        let [at_least, at_most] = self.unit.likely_bounds(row);
         if self.lowest.admits(at_most) && (!self.has_all || self.query.points.contains(row.id)) {
             self.lowest.push(at_least, row.id);
             self.may_be_near.push((at_most, row.id));

@@ -93,6 +93,10 @@ impl<'b> QuantisedRow<'b> {
     }
 }
 
+/// How many standard deviations of a product's error the likely bounds leave room for: one of sixteen thousand products is outside
+/// of them.
+const LIKELY_DEVIATIONS: f32 = 4.0;
+
 /// A query of quantised vectors: its direction is `scale · codes`, to within `error`. It has more bits than they have, so that its
 /// error is small beside theirs.
 #[derive(Debug)]
@@ -101,19 +105,26 @@ pub(crate) struct QuantisedQuery {
     scale: f32,
     /// The rounding of products to single precision included.
     error: f32,
+    /// The share of the error that is not exceeded in all likelihood.
+    likely: f32,
 }
 
 impl QuantisedQuery {
     /// `None` if the vector has no direction.
     pub(crate) fn new(vector: &[f32]) -> Option<Self> {
         let Rounded { codes, scale, error } = Rounded::of(vector, kernel::max_query_code(vector.len()))?;
-        Some(Self { codes, scale, error: error + ROUNDING })
+        Some(Self { likely: likely_share(codes.len()), codes, scale, error: error + ROUNDING })
     }
 
     /// A quantised vector as a query; `None` if it has no direction.
     pub(crate) fn of_row(row: &QuantisedRow) -> Option<Self> {
         let codes = || row.codes.iter().map(|code| i16::from(code.cast_signed())).collect();
-        row.has_direction().then(|| Self { codes: codes(), scale: row.scale, error: row.error + ROUNDING })
+        row.has_direction().then(|| Self {
+            codes: codes(),
+            scale: row.scale,
+            error: row.error + ROUNDING,
+            likely: likely_share(row.codes.len()),
+        })
     }
 
     /// The cosine with a vector, to within the error of both.
@@ -123,10 +134,27 @@ impl QuantisedQuery {
 
     /// The least and the most that the cosine with a vector can be.
     pub(crate) fn bounds(&self, row: &QuantisedRow) -> [f32; 2] {
-        // For directions u = u' + d and v = v' + e, u · v − u' · v' = d · v' + u · e, and v' is at most 1 + |e| long.
-        let (cosine, error) = (self.cosine(row), row.error + self.error * (1.0 + row.error));
+        let (cosine, error) = (self.cosine(row), self.largest_error(row));
         [cosine - error, cosine + error]
     }
+
+    /// The least and the most that the cosine with a vector is in all likelihood. What rounding takes from a vector has no direction
+    /// in common with the other, so its product has a mean of 0 and a standard deviation of its length by the square root of the number
+    /// of dimensions.
+    pub(crate) fn likely_bounds(&self, row: &QuantisedRow) -> [f32; 2] {
+        let (cosine, error) = (self.cosine(row), self.largest_error(row) * self.likely);
+        [cosine - error, cosine + error]
+    }
+
+    fn largest_error(&self, row: &QuantisedRow) -> f32 {
+        // For directions u = u' + d and v = v' + e, u · v − u' · v' = d · v' + u · e, and v' is at most 1 + |e| long.
+        row.error + self.error * (1.0 + row.error)
+    }
+}
+
+/// The share of the largest error that is not exceeded in all likelihood.
+fn likely_share(dims: usize) -> f32 {
+    (LIKELY_DEVIATIONS / (dims as f32).sqrt()).min(1.0)
 }
 
 /// A direction as multiples of a step of its own: `scale · codes`, to within `error`.
@@ -158,11 +186,50 @@ fn length(values: impl Iterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
     use proptest::prelude::*;
 
     use super::*;
 
     const DIMS: usize = 40;
+
+    #[test]
+    fn cosine_is_within_its_likely_bounds_in_all_likelihood() {
+        // A linear congruential generator (Knuth's MMIX constants).
+        let mut state = 7_u64;
+        let mut vector = || -> Vec<f32> {
+            let value = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+            };
+            iter::repeat_with(value).take(384).collect()
+        };
+        let queries: Vec<Vec<f32>> = (0..100).map(|_| vector()).collect();
+        let rows: Vec<Vec<f32>> = (0..400).map(|_| vector()).collect();
+        let norm = |vector: &[f32]| length(vector.iter().map(|value| f64::from(*value)));
+        let mut outside = 0;
+        for values in &rows {
+            let quantised = Quantised::of(values).unwrap();
+            for vector in &queries {
+                let query = QuantisedQuery::new(vector).unwrap();
+                let exact =
+                    vector.iter().zip(values).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>()
+                        / (norm(vector) * norm(values));
+                let [at_least, at_most] = query.likely_bounds(&quantised.row(0)).map(f64::from);
+                outside += u32::from(!(at_least..=at_most).contains(&exact));
+                let [least, most] = query.bounds(&quantised.row(0)).map(f64::from);
+                assert!(least < at_least && at_most < most && (at_most - at_least) * 4.0 < most - least);
+            }
+        }
+        assert!(outside < 20, "{outside} of {} products", rows.len() * queries.len());
+    }
+
+    #[test]
+    fn likely_bounds_of_few_dimensions_are_certain() {
+        let (query, row) = (QuantisedQuery::new(&[0.3, -0.7]).unwrap(), Quantised::of(&[0.9, 0.2]).unwrap());
+        assert_eq!(query.likely_bounds(&row.row(0)), query.bounds(&row.row(0)));
+    }
 
     proptest! {
         #[test]
