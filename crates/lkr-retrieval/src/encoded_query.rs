@@ -63,6 +63,11 @@ impl DenseEncoder {
     pub(crate) fn runs_in_process(&self) -> bool {
         matches!(self, Self::Model(embedder) if embedder.profile().runs_in_process())
     }
+
+    /// Whether it is a model that another process runs.
+    pub(crate) fn runs_elsewhere(&self) -> bool {
+        matches!(self, Self::Model(embedder) if !embedder.profile().runs_in_process())
+    }
 }
 
 /// Encodes `query` for the dense legs, unless the options name the sparse ones. If the model fails, the query has no vector.

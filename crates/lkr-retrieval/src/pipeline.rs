@@ -6,8 +6,9 @@ use futures_util::future::try_join;
 use lkr_domain::SparseVector;
 use lkr_models::SparseEncoder;
 use lkr_text::{Literals, QueryTerm, query_terms};
-use lkr_vectors::on_blocking_thread;
+use lkr_vectors::{may_block, on_blocking_thread};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tracing::{Instrument as _, debug_span};
 
 use crate::{
     CacheKey, Fusion, LegCandidates, LegKind, Mode, Result, SearchProfile, SearchRequest, SearchResponse,
@@ -17,7 +18,7 @@ use crate::{
     encoded_query::{DenseEncoder, EncodedQuery, encode_dense},
     legs::BegunLegs,
     model_sources::ModelSources,
-    prepare::Preparing,
+    prepare::Prepared,
     profile::StageTimes,
     refine::Refinement,
     rerank::{RerankOutcome, Reranking},
@@ -93,9 +94,7 @@ pub(crate) async fn find(
     let mut attempts = MAX_MODEL_SWITCHES;
     loop {
         search.encoder = search.encoder_of(sources, attempts).await?;
-        let permit = search.permit().await?;
-        let retrieval = search.retrieval(None).await?;
-        if let Some(found) = retrieval.run(permit, Retrieval::find).await? {
+        if let Some(found) = search.run(None, Retrieval::find).await? {
             return Ok(found);
         }
         attempts = attempts.saturating_sub(1);
@@ -103,8 +102,9 @@ pub(crate) async fn find(
 }
 
 /// One search with the models that it uses.
-struct Search<'a> {
-    state: &'a Arc<SearcherState>,
+#[derive(Debug, Clone)]
+struct Search {
+    state: Arc<SearcherState>,
     request: ValidatedRequest,
     encoder: DenseEncoder,
     reranking: Reranking,
@@ -138,15 +138,15 @@ struct Retrieval {
     times: Arc<StageTimes>,
 }
 
-impl<'a> Search<'a> {
+impl Search {
     fn new(
-        state: &'a Arc<SearcherState>,
+        state: &Arc<SearcherState>,
         request: ValidatedRequest,
         reranking: Reranking,
         summarizer: Option<Summarizer>,
     ) -> Self {
         let (encoder, times) = (DenseEncoder::NoModel, Arc::default());
-        Self { state, request, encoder, reranking, summarizer, times }
+        Self { state: Arc::clone(state), request, encoder, reranking, summarizer, times }
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit> {
@@ -157,7 +157,7 @@ impl<'a> Search<'a> {
     async fn encoder_of(&self, sources: &ModelSources, attempts: usize) -> Result<DenseEncoder> {
         match attempts {
             0 => Ok(DenseEncoder::ModelMismatch(String::new())),
-            _ => sources.dense_encoder(self.state).await,
+            _ => sources.dense_encoder(&self.state).await,
         }
     }
 
@@ -168,13 +168,8 @@ impl<'a> Search<'a> {
         if let Some(response) = self.state.cached(&key).await {
             return Ok(Some(Answer::Cached(response)));
         }
-        let permit = self.permit().await?;
-        // The permit is released with the retrieval, before a language model is called, so that a slow model blocks no other
-        // search.
-        let retrieval = self.retrieval(Some(key.generation)).await?;
-        let Some((response, legs, cacheable)) = retrieval.run(permit, Retrieval::answer).await? else {
-            return Ok(None);
-        };
+        let answered = self.run(Some(key.generation), Retrieval::answer).await?;
+        let Some((response, legs, cacheable)) = answered else { return Ok(None) };
         let summarizer = self.summarizer.clone();
         let profile = SearchProfile { stages: self.times.stages(), legs };
         Ok(Some(Answer::New(Box::new(NewAnswer { response, key, summarizer, cacheable, profile }))))
@@ -194,7 +189,45 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Encodes the query. `generation` is the catalog's, if it was read already.
+    /// Encodes the query, and does `work` once it is encoded, such as [`Retrieval::find`]. `generation` is the catalog's, if it was
+    /// read already.
+    ///
+    /// Both ask the stores several times, one after another, so if their reads block, they run on one blocking thread as a whole, as
+    /// far as they wait for no model but one that embeds a query within milliseconds. The search's permit is held until the work has
+    /// ended, even if nobody waits for it any more, and is released before a language model is called, so that a slow model blocks no
+    /// other search. See docs/studies.md#begun-batches.
+    async fn run<T, F>(
+        &self,
+        generation: Option<u64>,
+        work: impl FnOnce(Retrieval) -> F + Send + 'static,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send,
+    {
+        let permit = self.permit().await?;
+        let reads_block = self.state.vectors.reads_block();
+        let encodes_in_place = reads_block && !self.encoder.runs_elsewhere();
+        let works_in_place = reads_block && !matches!(self.reranking, Reranking::Model(..));
+        let search = self.clone();
+        let encode = async move { (search.retrieval(generation).await, permit) };
+        let work = |(retrieval, permit): (Result<Retrieval>, OwnedSemaphorePermit)| async move {
+            let done = work(retrieval?).await;
+            drop(permit);
+            done
+        };
+        match (encodes_in_place, works_in_place) {
+            (true, true) => on_blocking_thread(move || async move { work(encode.await).await }).await?,
+            (true, false) => work(on_blocking_thread(move || encode).await?).await,
+            (false, true) => {
+                let encoded = encode.await;
+                on_blocking_thread(move || work(encoded)).await?
+            }
+            (false, false) => work(encode.await).await,
+        }
+    }
+
+    /// Encodes the query.
     async fn retrieval(&self, generation: Option<u64>) -> Result<Retrieval> {
         let Self { state, request, .. } = self;
         let encoded = Notify::new();
@@ -221,8 +254,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Finds the terms of the query. If a model embeds it in this process meanwhile, the sparse legs begin, too: another
-    /// processor may be idle then.
+    /// Finds the terms of the query. On a thread of its own, the sparse legs run, too, if a model in this process embeds the query
+    /// meanwhile.
     async fn begin(&self, mut generation: Option<u64>, encoded: &Notify) -> Result<BegunSparse> {
         let Self { state, request, .. } = self;
         let options = &state.options;
@@ -236,7 +269,7 @@ impl<'a> Search<'a> {
             reranking: self.reranking.clone(),
         };
         let mut begun = None;
-        if options.only.is_none() && self.encoder.runs_in_process() && state.vectors.reads_block() {
+        if options.only.is_none() && self.encoder.runs_in_process() && may_block() {
             if generation.is_none() {
                 generation = Some(state.catalog.generation(&request.scope).await?);
             }
@@ -248,17 +281,23 @@ impl<'a> Search<'a> {
         Ok(BegunSparse { vector, generation, marks, refinement, begun })
     }
 
-    /// If the sparse legs end before the query is `encoded`, begins to read what is needed of their hits. `None` if they have
+    /// Runs the sparse legs until the query is `encoded`. If they end before, reads what is needed of their hits. `None` if they have
     /// failed, so that all legs are asked later.
     async fn prepare(&self, mut legs: BegunLegs, refinement: &Refinement, encoded: &Notify) -> Option<Begun> {
-        let ended = tokio::select! {
-            biased;
-            ended = legs.sparse_hits() => Some(ended.ok()?),
-            () = encoded.notified() => None,
+        let mut prepared = Prepared::default();
+        let preparing = async {
+            let hits = legs.sparse_hits().await.ok()?;
+            let reading = prepared.read(&self.state, &self.request, refinement, &hits);
+            // What fails here fails again later.
+            let _ = reading.instrument(debug_span!("prepare")).await;
+            Some(())
         };
-        let (state, request) = (Arc::clone(self.state), self.request.shared());
-        let preparing = ended.map(|hits| Preparing::start(state, request, refinement.clone(), hits));
-        Some(Begun { legs, preparing })
+        tokio::select! {
+            biased;
+            () = encoded.notified() => {}
+            sparse_ended = preparing => sparse_ended?,
+        }
+        Some(Begun { legs, prepared })
     }
 
     async fn encode_dense(&self) -> Result<EncodedQuery> {
@@ -273,28 +312,6 @@ impl<'a> Search<'a> {
 }
 
 impl Retrieval {
-    /// Does `work`, such as [`find`](Self::find). It asks the stores several times, one after another, so if their reads
-    /// block and no model is waited for, it runs on one blocking thread as a whole. The permit is held until it has ended, even if
-    /// nobody waits for it any more.
-    async fn run<T, F>(
-        self,
-        permit: OwnedSemaphorePermit,
-        work: impl FnOnce(Self) -> F + Send + 'static,
-    ) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T>> + Send,
-    {
-        let waits_for_model = matches!(self.refinement.reranking, Reranking::Model(..));
-        let in_place = !waits_for_model && self.state.vectors.reads_block();
-        let work = move || async move {
-            let done = work(self).await;
-            drop(permit);
-            done
-        };
-        if in_place { on_blocking_thread(work).await? } else { work().await }
-    }
-
     /// Finds the results and assembles the response; also returns the legs, and whether it may be cached. `None` if the
     /// live vectors were switched to another model meanwhile.
     async fn answer(self) -> Result<Option<(SearchResponse, Vec<LegCandidates>, bool)>> {

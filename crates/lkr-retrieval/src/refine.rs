@@ -21,6 +21,8 @@ use crate::{
 
 /// How many candidates are searched for literals. See docs/studies.md#literal-matches.
 const LITERAL_DEPTH: usize = 20;
+/// How many of the chunks' best sparse hits are read early for their headings. Most of them are among the best of all legs.
+const EARLY_DEPTH: usize = 15;
 /// The most candidates that may contain an identifier, or the whole query, for it to count; above that, a fifth of
 /// them. A literal that more candidates contain does not tell them apart. See docs/studies.md#literal-matches.
 const MAX_LITERAL_HITS: usize = 5;
@@ -50,15 +52,25 @@ pub(crate) struct Examined {
 impl Refinement {
     /// How many of the best candidates it reads, besides those of the page.
     pub(crate) fn depth(&self) -> usize {
-        let literal = if self.literals.is_empty() { 0 } else { LITERAL_DEPTH };
+        let literal = self.literal_depth();
         let headings = if self.terms.is_some() { headings::DEPTH } else { 0 };
         literal.max(headings).max(self.reranking.profile().map_or(0, |profile| profile.candidates))
     }
 
     /// The hits of the chunks' sparse leg that are searched for the query's literals even if fusion ranks them low.
     pub(crate) fn literal_hits<'a>(&self, hits: &'a [Hit]) -> &'a [Hit] {
-        let depth = if self.literals.is_empty() { 0 } else { LITERAL_DEPTH };
-        hits.get(..depth).unwrap_or(hits)
+        hits.get(..self.literal_depth()).unwrap_or(hits)
+    }
+
+    /// Those that are worth reading before the other legs have ended: those that are searched for literals, and those whose
+    /// headings probably count.
+    pub(crate) fn early_hits<'a>(&self, hits: &'a [Hit]) -> &'a [Hit] {
+        let headed = if self.terms.is_some() { EARLY_DEPTH } else { 0 };
+        hits.get(..self.literal_depth().max(headed)).unwrap_or(hits)
+    }
+
+    fn literal_depth(&self) -> usize {
+        if self.literals.is_empty() { 0 } else { LITERAL_DEPTH }
     }
 
     /// Reads the chunks of `candidates` that are not `examined` yet, drops candidates that are gone, and sorts the rest by

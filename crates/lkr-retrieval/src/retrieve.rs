@@ -16,7 +16,7 @@ use crate::{
     live::{self, Documents, Liveness, ReadRecords},
     page::{dominant_document, page, shortlist},
     points,
-    prepare::{Prepared, Preparing},
+    prepare::Prepared,
     profile::StageTimes,
     rank::{self, FusionParams, Ranked},
     refine::{Examined, ExaminedChunk, Refinement},
@@ -72,8 +72,8 @@ pub(crate) struct Stores<'a> {
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) legs: BegunLegs,
-    /// What is read of their hits, if they have ended.
-    pub(crate) preparing: Option<Preparing>,
+    /// What was read of the hits of the sparse ones; nothing if they have not ended.
+    pub(crate) prepared: Prepared,
 }
 
 /// What the legs of the first round search, and their limits.
@@ -176,7 +176,7 @@ impl Round<'_> {
     /// Queries the legs that were not begun, and ranks the live hits of all.
     async fn query_legs(&self, limits: &mut LegLimits, begun: Option<Begun>) -> Result<Option<RankedHits>> {
         let Stores { vectors, times, .. } = self.stores;
-        let (begun, preparing) = begun.map(|begun| (begun.legs, begun.preparing)).unzip();
+        let (begun, prepared) = begun.map(|begun| (begun.legs, begun.prepared)).unzip();
         let legs_query = LegsQuery { mode: self.request.mode, query: self.query, limits };
         let querying = async {
             match begun {
@@ -189,7 +189,7 @@ impl Round<'_> {
         };
         let queried = times.measure(SearchStage::Legs, querying).await;
         let Some(legs) = self.unless_switched(queried)? else { return Ok(None) };
-        times.measure(SearchStage::Fuse, self.rank_live(limits, legs, preparing.flatten())).await
+        times.measure(SearchStage::Fuse, self.rank_live(limits, legs, prepared)).await
     }
 
     /// Ranks the live hits of legs; `None` if another round is needed first.
@@ -197,10 +197,10 @@ impl Round<'_> {
         &self,
         limits: &mut LegLimits,
         mut legs: Legs,
-        preparing: Option<Preparing>,
+        prepared: Option<Prepared>,
     ) -> Result<Option<RankedHits>> {
         let catalog = self.stores.catalog;
-        let Prepared { records, examined } = self.prepared(preparing).await?;
+        let Prepared { records, examined } = self.if_current(prepared).await?;
         let liveness = live::retain_live(catalog, self.request, &mut legs, records).await?;
         // An excluded revision may have been published since; no revision of its document would be shown.
         let none_excluded = limits.excluded.is_empty();
@@ -215,9 +215,8 @@ impl Round<'_> {
     }
 
     /// What was read early; nothing if documents have changed since, so that none is shown that was deleted meanwhile.
-    async fn prepared(&self, preparing: Option<Preparing>) -> Result<Prepared> {
-        let Some(preparing) = preparing else { return Ok(Prepared::default()) };
-        let prepared = preparing.take();
+    async fn if_current(&self, prepared: Option<Prepared>) -> Result<Prepared> {
+        let Some(prepared) = prepared else { return Ok(Prepared::default()) };
         let is_current = self.generation == Some(self.read_generation().await?);
         Ok(if is_current { prepared } else { Prepared::default() })
     }

@@ -8,7 +8,7 @@ use std::{cell::Cell, future::Future};
 
 use tokio::{
     runtime::Handle,
-    task::{JoinError, JoinHandle, spawn_blocking},
+    task::{JoinError, spawn_blocking},
 };
 use tracing::Span;
 
@@ -39,25 +39,13 @@ where
     T: Send + 'static,
     F: Future<Output = T>,
 {
-    start_on_blocking_thread(work).await
-}
-
-/// Begins what [`on_blocking_thread`] does.
-///
-/// # Panics
-/// Outside of a runtime.
-pub fn start_on_blocking_thread<T, F>(work: impl FnOnce() -> F + Send + 'static) -> JoinHandle<T>
-where
-    T: Send + 'static,
-    F: Future<Output = T>,
-{
     let (runtime, span) = (Handle::current(), Span::current());
     let on_thread = move || {
         let _in_span = span.entered();
         let _marked = Marked::new();
         runtime.block_on(work())
     };
-    spawn_blocking(on_thread)
+    spawn_blocking(on_thread).await
 }
 
 /// The thread may block until this is dropped.

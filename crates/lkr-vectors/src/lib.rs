@@ -13,7 +13,7 @@ mod store;
 mod tags;
 mod traced;
 
-pub use blocking::{may_block, on_blocking_thread, start_on_blocking_thread};
+pub use blocking::{may_block, on_blocking_thread};
 pub use error::{Error, ErrorKind, Result};
 #[cfg(any(test, feature = "conformance"))]
 pub use failing::FailingVectors;

@@ -68,10 +68,10 @@ pub trait VectorStore: Debug + Send + Sync + 'static {
     /// `NotFound` or `Invalid` (as in [`upsert`](Self::upsert)) if any of the queries is invalid.
     async fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>>;
 
-    /// Begins to run queries whose batch will have more, on a thread that the caller need not wait for: a search looks for words
-    /// while a model embeds its question. All queries of the batch see one state of the store, that of this call, so the store
-    /// keeps it until the batch is finished or dropped. Begin one only if the others will be known within milliseconds. `None` if
-    /// the store answers the whole batch no later without it; ask with [`query_batch`](Self::query_batch) then.
+    /// Opens a batch that will have more queries: a search looks for words while a model embeds its question. All queries of the
+    /// batch see one state of the store, that of this call, so the store keeps it until the batch is finished or dropped. Begin one
+    /// only if the others will be known within milliseconds. `None` if the store answers the whole batch no later without it; ask
+    /// with [`query_batch`](Self::query_batch) then.
     ///
     /// # Errors
     /// Those of a store that fails. An invalid query is noticed when the batch is finished.
@@ -127,8 +127,9 @@ pub trait VectorStore: Debug + Send + Sync + 'static {
 /// A batch of queries that a store has [begun](VectorStore::begin_batch). It ends when it is dropped.
 #[async_trait]
 pub trait BegunBatch: Debug + Send {
-    /// Waits for the hits of the queries that the batch began with, in their order. The batch can be finished even if the future is
-    /// dropped before.
+    /// Runs the queries that the batch began with, and returns their hits in order. On a thread that [may block](crate::may_block), a
+    /// store in this process runs them on that thread, and lets other futures run after each. The batch can be finished even if the
+    /// future is dropped before.
     ///
     /// # Errors
     /// Those of [`query_batch`](VectorStore::query_batch). The batch cannot be finished then.

@@ -10,13 +10,16 @@ use std::{
 };
 
 use lkr_vectors::{Hit, Query, may_block};
-use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle};
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    task::{JoinHandle, yield_now},
+};
 
 use super::query::run_query;
 use crate::{
     env::{Kb, Snapshot},
     error::{Failure, InternalResult},
-    shared::{MAX_CONCURRENT_BATCHES, StoreShared},
+    shared::StoreShared,
 };
 
 /// How often transactions are reopened to see the same snapshot while commits intervene.
@@ -35,18 +38,14 @@ pub(crate) async fn batch(shared: &Arc<StoreShared>, queries: Vec<Query>) -> Int
     Batch::open(shared, queries, threads, permit)?.finish(&[]).await
 }
 
-/// Begins a batch with one thread, so that another one can make the queries that are missing. `None` if searches may not use a
-/// second thread, or if other searches use as many.
+/// Opens a batch that will have more queries. `None` if it has none yet, or if too many other searches run.
 pub(crate) fn begin(shared: &Arc<StoreShared>, queries: Vec<Query>) -> InternalResult<Option<Batch>> {
-    let threads = shared.options.search_threads;
-    let running = MAX_CONCURRENT_BATCHES.saturating_sub(shared.searches.available_permits());
-    if threads < 2 || running >= threads || queries.is_empty() {
+    if queries.is_empty() {
         return Ok(None);
     }
     let Ok(permit) = Arc::clone(&shared.searches).try_acquire_owned() else { return Ok(None) };
-    let mut batch = Batch::open(shared, queries, threads, Some(permit))?;
-    batch.start_helper();
-    Ok(Some(batch))
+    let threads = shared.options.search_threads.max(1);
+    Batch::open(shared, queries, threads, Some(permit)).map(Some)
 }
 
 /// A query's number in its batch, and its hits.
@@ -103,9 +102,17 @@ impl Batch {
         self.helpers.extend(self.idle.pop().map(Helper::start));
     }
 
-    /// Waits until the helpers have ended, and returns the hits of the queries so far in order. If the future is dropped, the batch
-    /// is as it was.
+    /// Runs the queries so far, and returns their hits in order. A thread that may block runs them itself, and lets other futures
+    /// run after each. If the future is dropped, [`finish`](Self::finish) runs what is left.
     pub(crate) async fn begun(&mut self) -> InternalResult<Vec<Vec<Hit>>> {
+        if may_block() {
+            while let Some(answered) = self.idle.last().and_then(Worker::run_next) {
+                self.answered.push(answered?);
+                yield_now().await;
+            }
+        } else if self.helpers.is_empty() {
+            self.start_helper();
+        }
         while let Some(helper) = self.helpers.last_mut() {
             let ended = (&mut helper.task).await;
             self.helpers.pop();
@@ -211,8 +218,17 @@ impl Worker {
             found_none.store(next.is_none(), Ordering::Relaxed);
             next
         };
-        let answer = |(number, query)| Ok((number, run_query(&self.shared, &self.txn, &query)?));
-        iter::from_fn(next).map(answer).collect()
+        iter::from_fn(next).map(|next| self.answer(next)).collect()
+    }
+
+    /// Runs one query; `None` if none is left.
+    fn run_next(&self) -> Option<InternalResult<Answered>> {
+        let next = self.queue.waiting().pop_front()?;
+        Some(self.answer(next))
+    }
+
+    fn answer(&self, (number, query): (usize, Query)) -> InternalResult<Answered> {
+        Ok((number, run_query(&self.shared, &self.txn, &query)?))
     }
 }
 
@@ -233,7 +249,6 @@ fn snapshots(kb: &Kb, count: usize) -> InternalResult<Vec<Snapshot>> {
 mod tests {
     use std::{
         pin::pin,
-        sync::mpsc,
         task::{Context, Waker},
     };
 
@@ -242,7 +257,7 @@ mod tests {
     use tokio::{runtime, task};
 
     use super::*;
-    use crate::{LmdbOptions, LmdbStore, vectors::registry};
+    use crate::{LmdbOptions, LmdbStore, shared::MAX_CONCURRENT_BATCHES, vectors::registry};
 
     const THREADS: usize = 3;
 
@@ -266,31 +281,27 @@ mod tests {
         vectors.shared
     }
 
-    #[test]
-    fn dropped_searches_keep_their_permits_until_their_threads_end() {
+    #[tokio::test]
+    async fn dropped_searches_keep_their_permits_until_their_threads_end() {
         let dir = tempfile::tempdir().unwrap();
-        // The only blocking thread is busy, so no search makes progress.
-        let runtime = runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
-        runtime.block_on(async {
-            let shared = opened(dir.path()).await;
-            let (release, held) = mpsc::channel::<()>();
-            let busy = task::spawn_blocking(move || held.recv());
-            let before = shared.kb.reader_slots();
-            for _ in 0..2 * MAX_CONCURRENT_BATCHES {
-                let search = pin!(batch(&shared, queries()));
-                assert!(search.poll(&mut Context::from_waker(Waker::noop())).is_pending());
-            }
-            assert_eq!(shared.searches.available_permits(), 0);
-            let opened = shared.kb.reader_slots() - before;
-            // The builder's permits are fewer than those of one more search.
-            assert!(opened < (MAX_CONCURRENT_BATCHES + 1) * THREADS, "{opened} transactions");
+        let shared = opened(dir.path()).await;
+        let before = shared.kb.reader_slots();
+        let mut running = Vec::new();
+        for _ in 0..MAX_CONCURRENT_BATCHES {
+            let mut dropped = begin(&shared, queries()).unwrap().unwrap();
+            running.extend(dropped.idle.pop());
+        }
+        assert_eq!(shared.searches.available_permits(), 0);
+        let mut waiting = pin!(batch(&shared, queries()));
+        assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        let opened = shared.kb.reader_slots() - before;
+        assert!(opened < MAX_CONCURRENT_BATCHES + THREADS, "{opened} transactions");
 
-            drop(release);
-            assert!(busy.await.unwrap().is_err());
-            assert_eq!(batch(&shared, queries()).await.unwrap(), vec![Vec::new(); THREADS]);
-            // All permits are released.
-            drop(shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap());
-        });
+        drop(running.pop());
+        assert_eq!(waiting.await.unwrap(), vec![Vec::new(); THREADS]);
+        drop(running);
+        // All permits are released.
+        drop(shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap());
     }
 
     /// Does `work` on the only thread of the pool, and waits until all permits are given back, those of helpers that did not
@@ -336,15 +347,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn batch_is_begun_only_while_searches_leave_a_thread() {
+    async fn batch_is_begun_only_while_searches_leave_a_permit() {
         let dir = tempfile::tempdir().unwrap();
         let shared = opened(dir.path()).await;
-        let others = shared.searches.acquire_many(THREADS as u32).await.unwrap();
+        let others = shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap();
         assert!(begin(&shared, queries()).unwrap().is_none());
         drop(others);
         assert!(begin(&shared, Vec::new()).unwrap().is_none());
         let begun = begin(&shared, queries()).unwrap().unwrap();
-        assert_eq!((begun.helpers.len(), begun.idle.len()), (1, THREADS - 1));
+        assert_eq!((begun.helpers.len(), begun.idle.len()), (0, THREADS));
     }
 
     #[tokio::test]
@@ -352,6 +363,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let shared = opened(dir.path()).await;
         let mut begun = begin(&shared, queries()).unwrap().unwrap();
+        assert!(pin!(begun.begun()).poll(&mut Context::from_waker(Waker::noop())).is_pending());
         while !begun.helpers[0].found_none.load(Ordering::Relaxed) {
             task::yield_now().await;
         }
@@ -370,6 +382,21 @@ mod tests {
         assert_eq!(begun.begun().await.unwrap(), vec![Vec::new(); THREADS]);
         assert_eq!((begun.helpers.len(), begun.idle.len()), (0, THREADS));
         assert_eq!(begun.finish(&queries()).await.unwrap(), vec![Vec::new(); 2 * THREADS]);
+    }
+
+    #[test]
+    fn thread_that_may_block_runs_begun_queries_one_by_one() {
+        let (waiting, first, all) = on_the_only_thread(|searching| async move {
+            let mut begun = begin(&searching, queries()).unwrap().unwrap();
+            let mut waiting = Vec::new();
+            for _ in 0..THREADS {
+                assert!(pin!(begun.begun()).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+                waiting.push(begun.queue.waiting().len());
+            }
+            (waiting, begun.begun().await.unwrap(), begun.finish(&queries()).await.unwrap())
+        });
+        assert_eq!(waiting, (0..THREADS).rev().collect::<Vec<_>>(), "the future was dropped each time");
+        assert_eq!((first.len(), all.len()), (THREADS, 2 * THREADS));
     }
 
     #[tokio::test]
