@@ -355,7 +355,12 @@ impl SlowSearch {
 async fn document_published_while_the_query_is_embedded_is_found_by_the_next_search() {
     let slow = SlowSearch::new().await;
     let more = TestDocument { title: "More moons", text: NEW, ..TestDocument::default() };
-    let during = slow.search_beside(Box::pin(async { drop(slow.base.add(more).await) })).await;
+    let publish = async {
+        // The search has begun its legs by then.
+        slow.chunk_was_read().await;
+        slow.base.add(more).await;
+    };
+    let during = slow.search_beside(Box::pin(publish)).await;
     assert_eq!(titles(&during), ["Moons"], "all legs see the state in which the search began");
     assert_eq!(respond(&slow.searcher, &request()).await.results.len(), 2);
 }
