@@ -12,8 +12,8 @@ const NICENESS: i32 = 10;
 #[cfg(target_os = "linux")]
 const NICEST: i32 = 19;
 
-/// A runtime of its own threads, which give way to the other threads of the process unless it says otherwise. Dropping it ends its tasks, and does not wait for its
-/// blocking threads.
+/// A runtime with threads of its own. They give way to the other threads of the process, except those of
+/// [`of_equal_threads`](Self::of_equal_threads). Dropping it ends its tasks, and does not wait for its blocking threads.
 #[derive(Debug)]
 pub struct BackgroundRuntime {
     handle: Handle,
