@@ -69,6 +69,8 @@ pub struct EmbedderProfile {
 
 impl EmbedderProfile {
     /// Whether the model is known to run in this process, so that it embeds a query within milliseconds.
+    /// A search then waits for it on a thread of the runtime's blocking pool, so it must not need such a thread itself: while all of
+    /// them wait, it would get none.
     #[must_use]
     pub const fn runs_in_process(&self) -> bool {
         self.precision.is_some()
