@@ -176,10 +176,15 @@ struct Encoding {
 impl Encoding {
     /// Encodes batches of the texts whose turn it is until none waits.
     fn encode_waiting(mut self, encoder: &impl Encode) {
-        while let Some(batch) = lock(&self.waiting).next_batch_or_end() {
+        while let Some(batch) = self.next_batch() {
             encode_batch(encoder, batch);
         }
         self.is_counted = false;
+    }
+
+    /// The next batch. The queue is locked no longer than this takes.
+    fn next_batch(&self) -> Option<Vec<Waiting>> {
+        lock(&self.waiting).next_batch_or_end()
     }
 }
 
@@ -412,6 +417,31 @@ mod tests {
         while lane.encoding() > 0 {
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Ends a batch only once another one has begun.
+    struct Meeting {
+        begun: Mutex<usize>,
+        changed: std::sync::Condvar,
+    }
+
+    impl Encode for Meeting {
+        fn encode(&self, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
+            let mut begun = self.begun.lock().unwrap();
+            *begun += 1;
+            self.changed.notify_all();
+            let wait = std::time::Duration::from_secs(60);
+            let (_begun, late) = self.changed.wait_timeout_while(begun, wait, |begun| *begun < 2).unwrap();
+            assert!(!late.timed_out());
+            Ok(vec![vec![1.0]; sequences.len()])
+        }
+    }
+
+    #[tokio::test]
+    async fn threads_encode_at_once() {
+        let (lane, _) = lane(2);
+        let encoder = Arc::new(Meeting { begun: Mutex::new(0), changed: std::sync::Condvar::new() });
+        assert_eq!(lane.encode(&encoder, vec![of(&[7].repeat(500)); 2]).await.unwrap(), [[1.0], [1.0]]);
     }
 
     #[tokio::test]
