@@ -1,9 +1,11 @@
-//! Copies of documents with slightly different vectors, for building a large knowledge base without embedding every
+//! Copies of documents with slightly different texts and vectors, for building a large knowledge base without embedding every
 //! text.
 
 use std::{
-    collections::HashMap,
+    borrow::Cow,
+    collections::{HashMap, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
+    iter,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -20,20 +22,82 @@ const NOISE: f32 = 0.03;
 /// The text before the number of a copy in its title.
 const COPY_MARK: &str = " (copy ";
 
-/// Copy `n` of a document; for 0 the document itself.
-pub(super) fn copy_of(input: &Input, n: usize) -> Input {
-    let Input { title, source, text } = input.clone();
-    if n == 0 {
-        return Input { title, source, text };
-    }
-    Input { title: format!("{title}{COPY_MARK}{n})"), source: format!("{source}#{n}"), text }
+/// One of so many words of a copy that could be another one is another one.
+const OTHER_WORD: u64 = 4;
+
+/// Documents, and copies of them in which a part of the lower-case words are other words of the documents, as frequent there, of the
+/// same length. So the passages of a copy are as long as their originals, and match a query a little better or worse.
+#[derive(Debug)]
+pub(super) struct Copies {
+    inputs: Vec<Input>,
+    /// The words of all documents, each as often as it occurs, by length.
+    words: HashMap<usize, Vec<String>>,
 }
 
-/// Embeds each passage once, and derives the vectors of its copies by adding noise. Equal texts have equal vectors.
+impl Copies {
+    pub(super) fn of(inputs: Vec<Input>) -> Self {
+        let mut words: HashMap<usize, Vec<String>> = HashMap::new();
+        let all = inputs.iter().flat_map(|input| parts(&input.text));
+        for word in all.filter_map(|part| part.strip_suffix(' ').filter(|_| is_exchangeable(part))) {
+            words.entry(word.len()).or_default().push(word.to_owned());
+        }
+        Self { inputs, words }
+    }
+
+    /// The number of documents.
+    pub(super) fn count(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Copy `n` of all documents; for 0 the documents themselves.
+    pub(super) fn copy(&self, n: usize) -> impl Iterator<Item = Input> {
+        self.inputs.iter().map(move |input| {
+            let Input { title, source, text } = input.clone();
+            if n == 0 {
+                return Input { title, source, text };
+            }
+            let (title, source) = (format!("{title}{COPY_MARK}{n})"), format!("{source}#{n}"));
+            let mut random = XorShift64::new(hash(&source));
+            let text = parts(&text).map(|part| self.exchanged(part, &mut random)).collect();
+            Input { title, source, text }
+        })
+    }
+
+    /// A part of a text, or another word in its place.
+    fn exchanged<'a>(&'a self, part: &'a str, random: &mut XorShift64) -> Cow<'a, str> {
+        if !is_exchangeable(part) || !random.next().is_multiple_of(OTHER_WORD) {
+            return Cow::Borrowed(part);
+        }
+        let words = self.words.get(&(part.len() - 1)).map_or(&[][..], Vec::as_slice);
+        let at = random.next() % (words.len().max(1) as u64);
+        words.get(at as usize).map_or(Cow::Borrowed(part), |word| Cow::Owned(format!("{word} ")))
+    }
+}
+
+/// The parts of a text, each with the character that ends it: a space or the end of a line.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive([' ', '\n'])
+}
+
+/// Whether a part of a text is a lower-case word before a space, so that neither markup nor sentences change with it.
+fn is_exchangeable(part: &str) -> bool {
+    part.strip_suffix(' ')
+        .is_some_and(|word| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase()))
+}
+
+fn hash(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Embeds each passage of the documents once, and derives the vectors of its copies by adding noise. Equal texts have equal vectors. A
+/// passage that is embedded for the first time is taken for an original, so the documents come before their copies.
 #[derive(Debug)]
 pub(super) struct CopyEmbedder {
     inner: Arc<dyn Embedder>,
-    vectors: Mutex<HashMap<String, Vec<f32>>>,
+    /// By the hash of the [`outline`].
+    vectors: Mutex<HashMap<u64, Vec<f32>>>,
 }
 
 impl CopyEmbedder {
@@ -41,8 +105,8 @@ impl CopyEmbedder {
         Self { inner, vectors: Mutex::default() }
     }
 
-    fn cached(&self, text: &str) -> Option<Vec<f32>> {
-        self.vectors.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned()
+    fn cached(&self, outline: u64) -> Option<Vec<f32>> {
+        self.vectors.lock().unwrap_or_else(PoisonError::into_inner).get(&outline).cloned()
     }
 }
 
@@ -56,16 +120,17 @@ impl Embedder for CopyEmbedder {
         if kind == EmbedKind::Query {
             return self.inner.embed(kind, texts).await;
         }
-        let mut uncached: Vec<String> = texts.iter().map(|text| original(text)).collect();
-        uncached.sort_unstable();
-        uncached.dedup();
-        uncached.retain(|text| self.cached(text).is_none());
+        let outlines: Vec<u64> = texts.iter().map(|text| hash(outline(text))).collect();
+        let mut seen = HashSet::new();
+        let mut is_new = |outline: u64| self.cached(outline).is_none() && seen.insert(outline);
+        let (new, uncached): (Vec<u64>, Vec<String>) = iter::zip(&outlines, texts)
+            .filter(|(outline, _)| is_new(**outline))
+            .map(|(outline, text)| (*outline, original(text)))
+            .unzip();
         let vectors = self.inner.embed(kind, &uncached).await?;
-        self.vectors.lock().unwrap_or_else(PoisonError::into_inner).extend(uncached.into_iter().zip(vectors));
-        Ok(texts
-            .iter()
-            .map(|text| with_noise(text, self.cached(&original(text)).unwrap_or_default()))
-            .collect())
+        self.vectors.lock().unwrap_or_else(PoisonError::into_inner).extend(new.into_iter().zip(vectors));
+        let of = |(text, outline): (&String, u64)| with_noise(text, self.cached(outline).unwrap_or_default());
+        Ok(iter::zip(texts, outlines).map(of).collect())
     }
 
     fn letters_per_piece(&self, text: &str) -> Option<f32> {
@@ -80,14 +145,17 @@ fn original(text: &str) -> String {
     format!("{title}{rest}")
 }
 
+/// What a text and its copies have in common: the original with any lower-case letters.
+fn outline(text: &str) -> String {
+    original(text).replace(|letter: char| letter.is_ascii_lowercase(), "x")
+}
+
 /// The vector of a text, with noise if it is a copy.
 fn with_noise(text: &str, vector: Vec<f32>) -> Vec<f32> {
     if original(text) == text {
         return vector;
     }
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    let mut random = XorShift64::new(hasher.finish());
+    let mut random = XorShift64::new(hash(text));
     let noisy: Vec<f32> = vector.into_iter().map(|value| value + NOISE * random.around_zero()).collect();
     let length = noisy.iter().map(|value| value * value).sum::<f32>().sqrt();
     noisy.into_iter().map(|value| value / length).collect()
@@ -99,12 +167,37 @@ mod tests {
 
     use super::*;
 
+    fn moons() -> Copies {
+        let text = "# about moons\n\nThe moons of other planets are small, and few have air; some melt, https://moons.org says.\n";
+        Copies::of(vec![Input { title: "Moons".into(), source: "moons".into(), text: text.repeat(9) }])
+    }
+
+    #[test]
+    fn copies_have_other_words_of_the_same_length() {
+        let copies = moons();
+        let [original, first, again, second] = [0, 1, 1, 2].map(|n| copies.copy(n).next().unwrap());
+        assert_eq!((original.title.as_str(), original.source.as_str()), ("Moons", "moons"));
+        assert_eq!((first.title.as_str(), first.source.as_str()), ("Moons (copy 1)", "moons#1"));
+        assert_eq!(first.text, again.text);
+        assert_ne!(first.text, second.text);
+        let pairs = || original.text.split(' ').zip(first.text.split(' '));
+        assert!(pairs().all(|(word, other)| word.len() == other.len()));
+        let changed: Vec<_> = pairs().filter(|(word, other)| word != other).map(|(word, _)| word).collect();
+        assert!((3..60).contains(&changed.len()), "{changed:?}");
+        assert!(
+            changed
+                .iter()
+                .all(|word| ["about", "moons", "other", "planets", "are", "and", "few", "have", "some"]
+                    .contains(word)),
+            "{changed:?}"
+        );
+    }
+
     #[tokio::test]
     async fn copies_have_vectors_near_their_originals() {
-        let input = Input { title: "Moons".into(), source: "moons".into(), text: "Io melts.".into() };
-        let (first, second) = (copy_of(&input, 1), copy_of(&input, 2));
-        assert_eq!((first.title.as_str(), first.source.as_str()), ("Moons (copy 1)", "moons#1"));
-        let texts = [&input, &first, &second, &first].map(|of| format!("{}\n{}", of.title, of.text));
+        let copies = moons();
+        let texts = [0, 1, 2, 1]
+            .map(|n| copies.copy(n).next().map(|of| format!("{}\n{}", of.title, of.text)).unwrap());
         let embedder = CopyEmbedder::new(Arc::new(MemoryEmbedder::new()));
         let vectors = embedder.embed(EmbedKind::Passage, &texts).await.unwrap();
         let original_vectors = MemoryEmbedder::new().embed(EmbedKind::Passage, &texts[..1]).await.unwrap();

@@ -7,10 +7,10 @@ use lkr::Scope;
 
 use crate::{
     bench::{
-        copies::copy_of,
+        copies::Copies,
         material::{Material, at_least_one},
     },
-    collection::{Gold, Input, Query, collection},
+    collection::{Gold, Query, collection},
     exit::usage,
     import::import_missing,
     local_kb::LocalKnowledgeBase,
@@ -28,7 +28,7 @@ pub(super) struct GrowingBase {
     #[command(flatten)]
     pub(super) material: Material,
     /// Measure at these numbers of chunks, in growing order, with commas between them. Copies of documents, with slightly
-    /// different vectors, are added to reach them.
+    /// different texts and vectors, are added to reach them.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000, 100_000])]
     pub(super) chunks: Vec<u64>,
     /// Run this many queries.
@@ -37,8 +37,8 @@ pub(super) struct GrowingBase {
 }
 
 impl GrowingBase {
-    /// The documents, and the queries.
-    pub(super) fn read(&self) -> Result<(Vec<Input>, Vec<Query>)> {
+    /// The documents with their copies, and the queries.
+    pub(super) fn read(&self) -> Result<(Copies, Vec<Query>)> {
         let inputs = collection(&self.material.dir)?;
         ensure!(!inputs.is_empty(), "{} contains no documents", self.material.dir.display());
         if !self.chunks.is_sorted() {
@@ -46,13 +46,8 @@ impl GrowingBase {
         }
         let mut queries = Gold::read(&self.material.dir, None)?.queries;
         queries.truncate(self.queries);
-        Ok((inputs, queries))
+        Ok((Copies::of(inputs), queries))
     }
-}
-
-/// Copy `n` of all documents.
-pub(super) fn copies(inputs: &[Input], n: usize) -> Vec<Input> {
-    inputs.iter().map(|input| copy_of(input, n)).collect()
 }
 
 /// The number of chunks.
@@ -63,17 +58,17 @@ pub(super) async fn chunks_of(local_kb: &LocalKnowledgeBase) -> Result<u64> {
 /// Ingests copies whose sources are not `stored` yet until there are `size` chunks, and returns their number.
 pub(super) async fn grow(
     local_kb: &LocalKnowledgeBase,
-    inputs: &[Input],
+    copies: &Copies,
     size: u64,
     stored: &mut HashSet<String>,
 ) -> Result<u64> {
-    let mut copy = 0;
+    let mut n = 0;
     loop {
         let chunks = chunks_of(local_kb).await?;
         if chunks >= size {
             return Ok(chunks);
         }
-        import_missing(&local_kb.kb, copies(inputs, copy), stored).await?;
-        copy += 1;
+        import_missing(&local_kb.kb, copies.copy(n).collect(), stored).await?;
+        n += 1;
     }
 }

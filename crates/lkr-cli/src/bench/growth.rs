@@ -14,14 +14,14 @@ use lkr_store_lmdb::LmdbOptions;
 
 use crate::{
     bench::{
-        copies::CopyEmbedder,
+        copies::{Copies, CopyEmbedder},
         disk,
-        growing_base::{GrowingBase, WARM_UP_QUERIES, chunks_of, copies, grow},
+        growing_base::{GrowingBase, WARM_UP_QUERIES, chunks_of, grow},
         idle::{cpu_time, wait_until_background_work_is_done},
         page_cache::forget_pages,
         search::{self, SearchCost},
     },
-    collection::{Input, Query},
+    collection::Query,
     import::{import_missing, sources},
     local_kb::LocalKnowledgeBase,
     stats::{Latency, mean, millis},
@@ -100,7 +100,7 @@ struct Searches {
 /// Measures at each size and lets the knowledge base grow in between. Writes what was measured after each size, because the
 /// larger ones take long.
 pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()> {
-    let (inputs, queries) = args.read()?;
+    let (copies, queries) = args.read()?;
     let embedder = args.material.embedder()?;
     let copying: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(Arc::clone(&embedder)));
     let open_with = |embedder: &Arc<dyn Embedder>, options: LmdbOptions| {
@@ -114,9 +114,9 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
         // the rest.
         let mut stored = sources(&local_kb.kb).await?;
         for n in 0..2 {
-            import_missing(&local_kb.kb, copies(&inputs, n), &mut stored).await?;
+            import_missing(&local_kb.kb, copies.copy(n).collect(), &mut stored).await?;
         }
-        let copied = Ingestion::of(&local_kb, grow(&local_kb, &inputs, size, &mut stored)).await?;
+        let copied = Ingestion::of(&local_kb, grow(&local_kb, &copies, size, &mut stored)).await?;
         let chunks = chunks_of(&local_kb).await?;
         local_kb.close().await;
 
@@ -138,7 +138,7 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
         with_legs.close().await;
         let disk = disk::parts(&args.data_dir)?.iter().sum();
         let local_kb = open_with(&embedder, LmdbOptions::default()).await?;
-        let embedded = Ingestion::of(&local_kb, import_next_copy(&local_kb, &inputs, &mut stored)).await?;
+        let embedded = Ingestion::of(&local_kb, import_next_copy(&local_kb, &copies, &mut stored)).await?;
         local_kb.close().await;
 
         let latency = Latency::of(searches.took);
@@ -168,11 +168,11 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
 /// Ingests the first copy of all documents that is not stored yet.
 async fn import_next_copy(
     local_kb: &LocalKnowledgeBase,
-    inputs: &[Input],
+    copies: &Copies,
     stored: &mut HashSet<String>,
 ) -> Result<()> {
     let mut n = 0;
-    while import_missing(&local_kb.kb, copies(inputs, n), stored).await? == 0 {
+    while import_missing(&local_kb.kb, copies.copy(n).collect(), stored).await? == 0 {
         n += 1;
     }
     Ok(())

@@ -77,12 +77,12 @@ impl Sample {
 
 /// Measures at each size and lets the knowledge base grow in between.
 pub(super) async fn measure(args: &GrowingBase) -> Result<LayersReport> {
-    let (inputs, queries) = args.read()?;
+    let (copies, queries) = args.read()?;
     let embedder = CopyEmbedder::new(args.material.embedder()?);
     let local_kb = LocalKnowledgeBase::open(&args.data_dir, Some(Arc::new(embedder))).await?;
     let mut figures = LayersReport { queries: queries.len(), sizes: Vec::new() };
     for &size in &args.chunks {
-        let chunks = grow(&local_kb, &inputs, size, &mut sources(&local_kb.kb).await?).await?;
+        let chunks = grow(&local_kb, &copies, size, &mut sources(&local_kb.kb).await?).await?;
         wait_until_background_work_is_done().await;
         let variants = measure_variants(&local_kb, &queries).await?;
         let beside_legs = search::measure(&local_kb, &queries).await?;

@@ -7,7 +7,7 @@ use lkr::{Metadata, NewDocument, Scope, SpaceName, Submission, ports::Embedder};
 use time::{Date, Duration, macros::date};
 
 use crate::{
-    bench::copies::copy_of,
+    bench::copies::Copies,
     collection::Input,
     import::{import_new, with_duplicates},
     local_kb::LocalKnowledgeBase,
@@ -40,7 +40,7 @@ impl SpaceBases {
     pub(super) async fn build(
         data_dir: &Path,
         embedder: &Arc<dyn Embedder>,
-        inputs: &[Input],
+        documents: &Copies,
         spaces: usize,
     ) -> Result<Self> {
         let open = async |name: &str| {
@@ -49,10 +49,8 @@ impl SpaceBases {
         let (many, one, alone) = (open("many").await?, open("one").await?, open("alone").await?);
         let spaces: Vec<SpaceName> =
             (0..spaces).map(|n| space(&format!("space-{n}"))).collect::<Result<_>>()?;
-        let bases = Self { many, one, alone, spaces, documents: inputs.len() };
-        let copies = |n: usize| {
-            inputs.iter().enumerate().map(move |(at, input)| (n * inputs.len() + at, copy_of(input, n)))
-        };
+        let bases = Self { many, one, alone, spaces, documents: documents.count() };
+        let copies = |n: usize| (n * documents.count()..).zip(documents.copy(n));
         for (n, name) in bases.spaces.iter().enumerate() {
             import(&bases.many, name, copies(n)).await?;
             import(&bases.one, &SpaceName::default(), copies(n)).await?;
@@ -119,12 +117,14 @@ mod tests {
     async fn bases_contain_the_same_documents_and_are_reused() {
         let folder = tempfile::tempdir().unwrap();
         let embedder: Arc<dyn Embedder> = Arc::new(MemoryEmbedder::new());
-        let inputs: Vec<Input> = ["Io", "Europa"]
-            .into_iter()
-            .map(|moon| Input { title: moon.into(), source: moon.into(), text: format!("{moon} is a moon.") })
-            .collect();
+        let input = |moon: &str| Input {
+            title: moon.into(),
+            source: moon.into(),
+            text: format!("{moon} is a moon."),
+        };
+        let documents = Copies::of(["Io", "Europa"].map(input).into());
         for _ in 0..2 {
-            let bases = SpaceBases::build(folder.path(), &embedder, &inputs, 3).await.unwrap();
+            let bases = SpaceBases::build(folder.path(), &embedder, &documents, 3).await.unwrap();
             let documents = async |base: &LocalKnowledgeBase, scope: &Scope| {
                 base.kb.stats(scope).await.unwrap().counts.l1
             };

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::{
     bench::{
-        copies::CopyEmbedder,
+        copies::{Copies, CopyEmbedder},
         idle::wait_until_background_work_is_done,
         material::Material,
         space_bases::{DATE_KEY, SpaceBases},
@@ -37,7 +37,7 @@ pub(super) struct Args {
     data_dir: PathBuf,
     #[command(flatten)]
     material: Material,
-    /// Measure with this many spaces. Each contains copies of the same documents, with slightly different vectors.
+    /// Measure with this many spaces. Each contains copies of the same documents, with slightly different texts and vectors.
     #[arg(long, value_name = "N", default_value_t = 100)]
     spaces: usize,
     /// Use the first N documents of the collection. The first 20 of gitlab_handbook have about 1,000 chunks.
@@ -93,7 +93,7 @@ pub(super) async fn measure(args: &Args) -> Result<SpacesReport> {
     let mut queries = Gold::read(&args.material.dir, None)?.queries;
     queries.truncate(args.queries);
     let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));
-    let bases = SpaceBases::build(&args.data_dir, &embedder, &inputs, args.spaces).await?;
+    let bases = SpaceBases::build(&args.data_dir, &embedder, &Copies::of(inputs), args.spaces).await?;
     let mut report = SpacesReport::default();
     report.spaces(&bases, &queries, "right after ingestion").await?;
     wait_until_background_work_is_done().await;
