@@ -7,8 +7,7 @@ use crate::cargo;
 /// The crates of this workspace that each crate may depend on, directly or indirectly. Only the facade depends on backends.
 const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-archive", &["lkr-domain"]),
-    ("lkr-auth", &["lkr-background", "lkr-domain", "lkr-state"]),
-    ("lkr-background", &[]),
+    ("lkr-auth", &["lkr-domain", "lkr-state", "lkr-threads"]),
     ("lkr-blobs-s3", &["lkr-domain", "lkr-sealing"]),
     ("lkr-catalog", &["lkr-domain", "lkr-state", "lkr-vectors"]),
     ("lkr-console", &[]),
@@ -48,7 +47,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-layers", &["lkr-domain", "lkr-text"]),
     ("lkr-migrate", &["lkr-catalog", "lkr-domain", "lkr-state", "lkr-vectors"]),
     ("lkr-models", &["lkr-domain", "lkr-text"]),
-    ("lkr-models-local", &["lkr-background", "lkr-domain", "lkr-models", "lkr-text"]),
+    ("lkr-models-local", &["lkr-domain", "lkr-models", "lkr-text", "lkr-threads"]),
     ("lkr-models-remote", &["lkr-domain", "lkr-models", "lkr-outgoing", "lkr-sealing", "lkr-text"]),
     ("lkr-ocr-tesseract", &["lkr-domain", "lkr-parsers"]),
     ("lkr-parsers", &["lkr-domain"]),
@@ -67,7 +66,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-state", &["lkr-domain"]),
     ("lkr-state-fallback", &["lkr-domain", "lkr-state"]),
     ("lkr-state-redis", &["lkr-domain", "lkr-state"]),
-    ("lkr-store-lmdb", &["lkr-background", "lkr-domain", "lkr-state", "lkr-vectors"]),
+    ("lkr-store-lmdb", &["lkr-domain", "lkr-state", "lkr-threads", "lkr-vectors"]),
     ("lkr-sync", &["lkr-domain"]),
     ("lkr-swagger-ui", &[]),
     ("lkr-taxonomy", &["lkr-domain", "lkr-models", "lkr-text"]),
@@ -76,6 +75,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-test-qdrant", &["tonic"]),
     ("lkr-test-support", &[]),
     ("lkr-text", &[]),
+    ("lkr-threads", &[]),
     ("lkr-vectors", &["lkr-domain"]),
     ("lkr-vectors-qdrant", &["lkr-domain", "lkr-vectors", "tonic"]),
     (

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, thread};
 
-use lkr_background::give_way;
+use lkr_threads::give_way;
 use pbkdf2::{
     Params, Pbkdf2,
     password_hash::{CustomizedPasswordHasher, PasswordVerifier},

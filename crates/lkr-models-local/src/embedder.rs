@@ -92,12 +92,12 @@ impl LocalEmbedder {
             "embed-queries",
             options.query_prefix.unwrap_or_else(|| folder.query_prefix.clone()),
             options.query_threads,
-        )?;
+        );
         let passages = Lane::in_background(
             "embed-passages",
             options.passage_prefix.unwrap_or_else(|| folder.passage_prefix.clone()),
             options.passage_threads,
-        )?;
+        );
         let steps = folder.modules.load_steps(folder.config.hidden, VECTOR)?.without_last_normalize();
         let dims = kept_dims(options.truncate_dim.or(folder.truncate_dim), steps.width)?;
         let settings = Settings { folder: &folder, steps: &steps, dims };

@@ -1,13 +1,12 @@
 //! The threads of one kind of text and the queue of waiting texts.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::try_join_all;
-use lkr_background::BackgroundRuntime;
 use lkr_models::Result;
+use lkr_threads::ThreadPool;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::batch::balanced;
@@ -38,8 +37,8 @@ pub(crate) struct Lane {
     /// For jobs that take milliseconds, so that they do not wait for batches.
     short_job_permits: Arc<Semaphore>,
     waiting: Arc<Mutex<WaitingTexts>>,
-    /// The threads of batches and short jobs. They are not those of the caller's runtime, so that these may wait for them.
-    runtime: BackgroundRuntime,
+    /// The threads of batches and short jobs, as many for each. They are not those of a runtime, whose threads may wait for them.
+    pool: ThreadPool,
 }
 
 /// The waiting texts, in the order of start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996) with each call as a
@@ -56,6 +55,9 @@ struct WaitingTexts {
     encoding: usize,
 }
 
+/// Where the vector of a text arrives.
+type Answer = oneshot::Receiver<Result<Vec<f32>>>;
+
 /// A waiting text and the receiver of its vector.
 #[derive(Debug)]
 struct Waiting {
@@ -67,22 +69,19 @@ struct Waiting {
 
 impl Lane {
     /// A lane whose batches run on up to `threads` threads.
-    pub(crate) fn new(name: &str, prefix: String, threads: usize) -> Result<Self> {
-        let threads = threads.clamp(1, MAX_THREADS);
-        Self::of(prefix, threads, BackgroundRuntime::of_equal_threads(name, 2 * threads))
+    pub(crate) fn new(name: &str, prefix: String, threads: usize) -> Self {
+        Self::of(prefix, threads, |threads| ThreadPool::new(name, threads))
     }
 
     /// A lane whose batches give way to everything else in the process.
-    pub(crate) fn in_background(name: &str, prefix: String, threads: usize) -> Result<Self> {
-        let threads = threads.clamp(1, MAX_THREADS);
-        Self::of(prefix, threads, BackgroundRuntime::of_blocking_threads(name, 2 * threads))
+    pub(crate) fn in_background(name: &str, prefix: String, threads: usize) -> Self {
+        Self::of(prefix, threads, |threads| ThreadPool::giving_way(name, threads))
     }
 
-    /// `runtime` has as many threads for short jobs as for batches.
-    fn of(prefix: String, threads: usize, runtime: io::Result<BackgroundRuntime>) -> Result<Self> {
+    fn of(prefix: String, threads: usize, pool: impl FnOnce(usize) -> ThreadPool) -> Self {
+        let threads = threads.clamp(1, MAX_THREADS);
         let short_job_permits = Arc::new(Semaphore::new(threads));
-        let runtime = runtime.map_err(error::unavailable)?;
-        Ok(Self { prefix, threads, short_job_permits, waiting: Arc::default(), runtime })
+        Self { prefix, threads, short_job_permits, waiting: Arc::default(), pool: pool(2 * threads) }
     }
 
     /// Runs a job of some milliseconds, such as tokenizing, on a thread beside the batches.
@@ -92,12 +91,15 @@ impl Lane {
     ) -> Result<T> {
         let permits = Arc::clone(&self.short_job_permits);
         let permit = permits.acquire_owned().await.map_err(error::unavailable)?;
+        let (reply, answer) = oneshot::channel();
         let job = move || {
             // The thread holds the permit: dropping the future does not release it before the job ends.
             let _permit = permit;
-            job()
+            // The caller may be gone.
+            let _ = reply.send(job());
         };
-        self.runtime.handle().spawn_blocking(job).await.map_err(error::internal)?
+        self.pool.run(job).map_err(error::unavailable)?;
+        answer.await.map_err(error::internal)?
     }
 
     /// The vectors of `sequences`, in order. Texts that still wait when the future is dropped are skipped.
@@ -107,16 +109,15 @@ impl Lane {
         sequences: Vec<Sequence>,
     ) -> Result<Vec<Vec<f32>>> {
         let (answers, new_threads) = self.enqueue(sequences);
-        for _ in 0..new_threads {
-            let (encoder, waiting) = (Arc::clone(encoder), Arc::clone(&self.waiting));
-            let thread = Encoding { waiting, is_counted: true };
-            self.runtime.handle().spawn_blocking(move || thread.encode_waiting(&*encoder));
+        for thread in new_threads {
+            let encoder = Arc::clone(encoder);
+            self.pool.run(move || thread.encode_waiting(&*encoder)).map_err(error::unavailable)?;
         }
         try_join_all(answers).await.map_err(error::internal)?.into_iter().collect()
     }
 
-    /// Hands in the texts of a call. Also returns how many threads must begin to encode: as many as the call has batches, at most.
-    fn enqueue(&self, sequences: Vec<Sequence>) -> (Vec<oneshot::Receiver<Result<Vec<f32>>>>, usize) {
+    /// Hands in the texts of a call. Also returns the threads that must begin to encode: as many as the call has batches, at most.
+    fn enqueue(&self, sequences: Vec<Sequence>) -> (Vec<Answer>, Vec<Encoding>) {
         let tokens: usize = sequences.iter().map(|sequence| sequence.ids.len()).sum();
         let is_short_call = tokens <= BATCH_TOKENS;
         let batches = tokens.div_ceil(BATCH_TOKENS).clamp(sequences.len().min(1), sequences.len());
@@ -133,7 +134,12 @@ impl Lane {
         let answers = sequences.into_iter().map(hand_in).collect();
         let new_threads = batches.min(self.threads.saturating_sub(waiting.encoding));
         waiting.encoding += new_threads;
-        (answers, new_threads)
+        (answers, (0..new_threads).map(|_| self.encoding_thread()).collect())
+    }
+
+    /// A thread that is counted already.
+    fn encoding_thread(&self) -> Encoding {
+        Encoding { waiting: Arc::clone(&self.waiting), is_counted: true }
     }
 
     /// How many threads encode.
@@ -150,12 +156,13 @@ impl Lane {
         lock(&self.waiting).encoding += self.threads;
         for _ in 0..self.threads {
             let (encoder, held) = (Arc::clone(encoder), Arc::clone(&held));
-            let thread = Encoding { waiting: Arc::clone(&self.waiting), is_counted: true };
-            self.runtime.handle().spawn_blocking(move || {
+            let thread = self.encoding_thread();
+            let job = move || {
                 // The sender is dropped without sending.
                 let _ = held.lock().map(|held| held.recv());
                 thread.encode_waiting(&*encoder);
-            });
+            };
+            self.pool.run(job).unwrap();
         }
         release
     }
@@ -303,7 +310,7 @@ mod tests {
     }
 
     fn lane(threads: usize) -> (Lane, Arc<Counting>) {
-        (Lane::new("test", String::new(), threads).unwrap(), Arc::default())
+        (Lane::new("test", String::new(), threads), Arc::default())
     }
 
     #[tokio::test]
@@ -396,7 +403,7 @@ mod tests {
     /// The same lane, on threads of its own; they end with it, also on a thread of a runtime.
     #[tokio::test]
     async fn lane_in_the_background_encodes() {
-        let lane = Lane::in_background("test", String::new(), 2).unwrap();
+        let lane = Lane::in_background("test", String::new(), 2);
         let encoder = Arc::<Counting>::default();
         assert_eq!(lane.encode(&encoder, vec![of(&[5; 3]), of(&[5; 2])]).await.unwrap(), [[3.0], [2.0]]);
         assert!(lane.encode(&encoder, vec![of(&[1])]).await.is_err());
@@ -407,8 +414,8 @@ mod tests {
     async fn texts_are_given_to_no_more_threads_than_they_have_batches() {
         let (lane, encoder) = lane(3);
         for (tokens, texts, expected) in [(3, 2, 1), (500, 2, 2), (500, 9, 3), (3, 0, 0)] {
-            assert_eq!(lane.enqueue(vec![of(&[7].repeat(tokens)); texts]).1, expected);
-            *lock(&lane.waiting) = WaitingTexts::default();
+            let (_answers, threads) = lane.enqueue(vec![of(&[7].repeat(tokens)); texts]);
+            assert_eq!(threads.len(), expected);
         }
         let short = lane.encode(&encoder, vec![of(&[5; 3]), of(&[5; 2])]);
         let long = lane.encode(&encoder, vec![of(&[7].repeat(500)); 9]);
@@ -447,12 +454,10 @@ mod tests {
     #[tokio::test]
     async fn texts_fail_if_the_last_thread_ends_without_encoding_them() {
         let (lane, _) = lane(2);
-        let (answers, new_threads) = lane.enqueue(vec![of(&[7].repeat(500)); 2]);
-        assert_eq!(new_threads, 2);
-        let thread = || Encoding { waiting: Arc::clone(&lane.waiting), is_counted: true };
-        drop(thread());
+        let (answers, mut threads) = lane.enqueue(vec![of(&[7].repeat(500)); 2]);
+        drop(threads.pop());
         assert_eq!(lock(&lane.waiting).texts.len(), 2, "the other thread takes them");
-        drop(thread());
+        drop(threads.pop());
         assert!(try_join_all(answers).await.is_err());
     }
 

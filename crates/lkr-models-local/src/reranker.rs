@@ -97,7 +97,7 @@ impl LocalReranker {
         let encoder = Encoder::load(config, *max_tokens, &tensors, options.precision.into())?;
         let model = Model { tokenizer, encoder, hidden: config.hidden, head };
         tracing::debug!(id = profile.id, name = profile.name, "reranker opened");
-        let lane = Lane::new("rerank", String::new(), options.threads)?;
+        let lane = Lane::new("rerank", String::new(), options.threads);
         Ok(Self { profile, lane, model: Arc::new(model) })
     }
 }

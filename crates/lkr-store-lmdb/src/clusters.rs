@@ -24,7 +24,7 @@ use std::{
     time::Duration,
 };
 
-use lkr_background::give_way;
+use lkr_threads::give_way;
 
 use self::{build::Builder, search::OpenClusters, table::ClusterEnv};
 use crate::{

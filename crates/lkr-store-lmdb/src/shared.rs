@@ -8,6 +8,7 @@ use std::{
 
 use heed::{RoTxn, RwTxn};
 use lkr_state::FairTags;
+use lkr_threads::ThreadPool;
 use lkr_vectors::may_block;
 use tokio::sync::{Notify, Semaphore};
 
@@ -40,6 +41,8 @@ pub(crate) struct StoreShared {
     /// Limits concurrent query batches. They wait here rather than with open transactions. The query threads hold the
     /// permits.
     pub(crate) searches: Arc<Semaphore>,
+    /// The threads that run queries of a batch beside the one that asks.
+    pub(crate) helpers: ThreadPool,
     pub(crate) kb: Kb,
     threads: Vec<JoinHandle<()>>,
     /// `None` if the store is read-only.
@@ -69,6 +72,7 @@ impl StoreShared {
         threads.push(writing);
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(MAX_CONCURRENT_BATCHES)));
         let (fair_tags, caches) = (Arc::default(), PointCaches::default());
+        let helpers = ThreadPool::new("store-queries", MAX_CONCURRENT_BATCHES);
         let opened = Some(opened);
         Ok(Self {
             writer,
@@ -78,6 +82,7 @@ impl StoreShared {
             tasks,
             fair_tags,
             searches,
+            helpers,
             kb,
             threads,
             opened,
@@ -91,6 +96,7 @@ impl StoreShared {
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(MAX_CONCURRENT_BATCHES)));
         let (writer, threads) = (Writer::closed(), Vec::new());
         let (fair_tags, caches) = (Arc::default(), PointCaches::default());
+        let helpers = ThreadPool::new("store-queries", MAX_CONCURRENT_BATCHES);
         Self {
             writer,
             clusters,
@@ -99,6 +105,7 @@ impl StoreShared {
             tasks,
             fair_tags,
             searches,
+            helpers,
             kb,
             threads,
             opened: None,

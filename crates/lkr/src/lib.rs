@@ -44,7 +44,6 @@ pub use evaluate::MAX_GOLD_BYTES;
 pub use folders::Folders;
 pub use health::{Health, PartHealth, QueueStatus};
 pub use kb::KnowledgeBase;
-pub use lkr_background::BackgroundRuntime;
 pub use lkr_catalog::{
     CHANGE_KEPT, Catalog, DeleteResult, DocumentResult, Duplicate, EvaluateResult, ExtractedText,
     FailureReason, Idempotency, LimitExceeded, ListFilter, ListOrder, ModelName, ModelUsage, NodeRecord,
@@ -67,6 +66,7 @@ pub use lkr_retrieval::{
     SearchResponse, SearchResult, SearchStage, StreamedSearch,
 };
 pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
+pub use lkr_threads::BackgroundRuntime;
 
 #[cfg(feature = "lmdb")]
 pub use embedded_store::open_state;

@@ -11,8 +11,8 @@ use std::{
 
 use lkr_vectors::{Hit, Query, may_block};
 use tokio::{
-    sync::OwnedSemaphorePermit,
-    task::{JoinHandle, yield_now},
+    sync::{OwnedSemaphorePermit, oneshot},
+    task::yield_now,
 };
 
 use super::query::run_query;
@@ -98,8 +98,10 @@ impl Batch {
     }
 
     /// Gives one worker a thread.
-    fn start_helper(&mut self) {
-        self.helpers.extend(self.idle.pop().map(Helper::start));
+    fn start_helper(&mut self) -> InternalResult<()> {
+        let helper = self.idle.pop().map(Helper::start).transpose()?;
+        self.helpers.extend(helper);
+        Ok(())
     }
 
     /// Runs the queries so far, and returns their hits in order. A thread that may block runs them itself, and lets other futures
@@ -111,10 +113,10 @@ impl Batch {
                 yield_now().await;
             }
         } else if self.helpers.is_empty() {
-            self.start_helper();
+            self.start_helper()?;
         }
         while let Some(helper) = self.helpers.last_mut() {
-            let ended = (&mut helper.task).await;
+            let ended = (&mut helper.ended).await;
             self.helpers.pop();
             self.take_answers(ended.map_err(Failure::internal)?)?;
         }
@@ -138,7 +140,7 @@ impl Batch {
         let own = self.idle.pop_if(|_| is_worker);
         let for_helpers = self.queue.waiting().len().saturating_sub(usize::from(own.is_some()));
         while self.helpers.len() < for_helpers && !self.idle.is_empty() {
-            self.start_helper();
+            self.start_helper()?;
         }
         let mut results = mem::take(&mut self.answered);
         results.extend(own.map(|own| own.run(&AtomicBool::new(false))).transpose()?.unwrap_or_default());
@@ -166,25 +168,29 @@ impl Drop for Batch {
     }
 }
 
-/// A worker on a thread of the blocking pool.
+/// A worker on a thread of the store's.
 #[derive(Debug)]
 struct Helper {
     is_claimed: Arc<AtomicBool>,
     /// Whether it found no more queries, so that it ends. It changes while the queue is locked.
     found_none: Arc<AtomicBool>,
-    task: JoinHandle<Ended>,
+    ended: oneshot::Receiver<Ended>,
 }
 
 impl Helper {
-    fn start(worker: Worker) -> Self {
+    fn start(worker: Worker) -> InternalResult<Self> {
         let (is_claimed, found_none) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (claimed, none) = (Arc::clone(&is_claimed), Arc::clone(&found_none));
+        let shared = Arc::clone(&worker.shared);
+        let (ending, ended) = oneshot::channel();
         let run = move || {
             let answered =
                 if claimed.swap(true, Ordering::Relaxed) { Ok(Vec::new()) } else { worker.run(&none) };
-            (worker, answered)
+            // Nobody waits for it if the batch was dropped, or has ended before it began.
+            let _ = ending.send((worker, answered));
         };
-        Self { is_claimed, found_none, task: tokio::task::spawn_blocking(run) }
+        shared.helpers.run(run).map_err(Failure::internal)?;
+        Ok(Self { is_claimed, found_none, ended })
     }
 
     /// Whether it runs or has run queries. If it has not begun, it will run none, and must not be waited for: all threads of the
@@ -195,7 +201,7 @@ impl Helper {
 
     /// Its worker and what it answered.
     async fn end(self) -> InternalResult<Ended> {
-        self.task.await.map_err(Failure::internal)
+        self.ended.await.map_err(Failure::internal)
     }
 }
 
