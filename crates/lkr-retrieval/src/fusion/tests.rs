@@ -113,7 +113,8 @@ fn hits() -> impl Strategy<Value = Vec<(u8, f32)>> {
 }
 
 fn sparse_hits() -> impl Strategy<Value = Vec<(u8, f32)>> {
-    prop::collection::btree_map(0_u8..24, 0.01_f32..30.0, 0..16).prop_map(|map| map.into_iter().collect())
+    let score = (1_u16..3_000).prop_map(|hundredths| f32::from(hundredths) / 100.0);
+    prop::collection::btree_map(0_u8..24, score, 0..16).prop_map(|map| map.into_iter().collect())
 }
 
 fn reversed(hits: &[(u8, f32)]) -> Vec<(u8, f32)> {
