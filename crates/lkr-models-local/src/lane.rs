@@ -455,6 +455,7 @@ mod tests {
     async fn texts_fail_if_the_last_thread_ends_without_encoding_them() {
         let (lane, _) = lane(2);
         let (answers, mut threads) = lane.enqueue(vec![of(&[7].repeat(500)); 2]);
+        assert_eq!(threads.len(), 2);
         drop(threads.pop());
         assert_eq!(lock(&lane.waiting).texts.len(), 2, "the other thread takes them");
         drop(threads.pop());

@@ -56,16 +56,12 @@ impl Drop for BackgroundRuntime {
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use crate::priority::{NICENESS, NICEST};
-
-    fn niceness() -> i32 {
-        rustix::process::getpriority_process(None).unwrap()
-    }
+    use crate::priority::tests::{niceness, nicer_than};
 
     #[tokio::test]
     async fn background_threads_are_nicer_than_others() {
         let before = niceness();
-        let nicer = (before + NICENESS).min(NICEST);
+        let nicer = nicer_than(before);
         let runtime = BackgroundRuntime::start("test").unwrap();
         let task = runtime
             .handle()

@@ -2,11 +2,11 @@
 
 /// How much nicer a thread that gives way is than the process. See docs/studies.md#priority-of-ingestion.
 #[cfg(target_os = "linux")]
-pub(crate) const NICENESS: i32 = 10;
+const NICENESS: i32 = 10;
 
 /// The highest niceness that Linux has.
 #[cfg(target_os = "linux")]
-pub(crate) const NICEST: i32 = 19;
+const NICEST: i32 = 19;
 
 /// Lowers the priority of the calling thread for as long as it runs. Threads that it starts have its priority.
 #[cfg(target_os = "linux")]
@@ -25,13 +25,19 @@ pub fn give_way() {}
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
-mod tests {
+pub(crate) mod tests {
     use std::thread;
 
     use super::*;
 
-    fn niceness() -> i32 {
+    /// The niceness of the calling thread.
+    pub(crate) fn niceness() -> i32 {
         rustix::process::getpriority_process(None).unwrap()
+    }
+
+    /// That of a thread that gives way, in a process of this niceness.
+    pub(crate) fn nicer_than(niceness: i32) -> i32 {
+        (niceness + NICENESS).min(NICEST)
     }
 
     #[test]
@@ -46,7 +52,7 @@ mod tests {
             });
             (inherited, again.join().unwrap())
         });
-        let nicer = (before + NICENESS).min(NICEST);
+        let nicer = nicer_than(before);
         assert_eq!(nested.join().unwrap(), (nicer, nicer));
     }
 }

@@ -68,9 +68,12 @@ mod other {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use std::{sync::mpsc, thread};
+    use std::{
+        sync::{Arc, mpsc},
+        thread,
+    };
 
-    use rustix::thread::{sched_getaffinity, sched_setaffinity};
+    use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
     use super::*;
 
@@ -80,8 +83,8 @@ mod tests {
         let (wake, woken) = mpsc::channel::<()>();
         let before = sched_getaffinity(None).unwrap();
         let sleeping = thread::spawn(move || {
-            let placement = std::sync::Arc::new(Placement::of_this_thread());
-            placements.send((std::sync::Arc::clone(&placement), rustix::thread::gettid())).unwrap();
+            let placement = Arc::new(Placement::of_this_thread());
+            placements.send((Arc::clone(&placement), gettid())).unwrap();
             woken.recv().unwrap();
             let kept = sched_getaffinity(None).unwrap();
             placement.restore();
@@ -89,8 +92,8 @@ mod tests {
         });
         let (placement, thread) = placement.recv().unwrap();
         // This thread stays where it is.
-        let here = rustix::thread::sched_getcpu();
-        let mut only = rustix::thread::CpuSet::new();
+        let here = sched_getcpu();
+        let mut only = CpuSet::new();
         only.set(here);
         sched_setaffinity(None, &only).unwrap();
         placement.keep_from_this_processor();

@@ -193,8 +193,8 @@ impl Helper {
         Ok(Self { is_claimed, found_none, ended })
     }
 
-    /// Whether it runs or has run queries. If it has not begun, it will run none, and must not be waited for: all threads of the
-    /// pool may be waiting like this one.
+    /// Whether it runs or has run queries. If it has not begun, it will run none, and waiting for it would be in vain: all threads of
+    /// the store's may be busy for others.
     fn has_begun(&self) -> bool {
         self.is_claimed.swap(true, Ordering::Relaxed)
     }
