@@ -38,7 +38,7 @@ impl Copies {
     pub(super) fn of(inputs: Vec<Input>) -> Self {
         let mut words: HashMap<usize, Vec<String>> = HashMap::new();
         let all = inputs.iter().flat_map(|input| parts(&input.text));
-        for word in all.filter_map(|part| part.strip_suffix(' ').filter(|_| is_exchangeable(part))) {
+        for word in all.filter_map(exchangeable_word) {
             words.entry(word.len()).or_default().push(word.to_owned());
         }
         Self { inputs, words }
@@ -51,27 +51,40 @@ impl Copies {
 
     /// Copy `n` of all documents; for 0 the documents themselves.
     pub(super) fn copy(&self, n: usize) -> impl Iterator<Item = Input> {
-        self.inputs.iter().map(move |input| {
-            let Input { title, source, text } = input.clone();
-            if n == 0 {
-                return Input { title, source, text };
-            }
-            let (title, source) = (format!("{title}{COPY_MARK}{n})"), format!("{source}#{n}"));
-            let mut random = XorShift64::new(hash(&source));
-            let text = parts(&text).map(|part| self.exchanged(part, &mut random)).collect();
-            Input { title, source, text }
-        })
+        self.inputs.iter().map(move |input| self.copy_of(input, n))
+    }
+
+    /// Those of copy `n` whose sources are not `stored`.
+    pub(super) fn missing(&self, n: usize, stored: &HashSet<String>) -> Vec<Input> {
+        let missing = self.inputs.iter().filter(|input| !stored.contains(&source_of(input, n)));
+        missing.map(|input| self.copy_of(input, n)).collect()
+    }
+
+    fn copy_of(&self, input: &Input, n: usize) -> Input {
+        let Input { title, text, .. } = input.clone();
+        let source = source_of(input, n);
+        if n == 0 {
+            return Input { title, source, text };
+        }
+        let mut random = XorShift64::new(hash(&source));
+        let text = parts(&text).map(|part| self.exchanged(part, &mut random)).collect();
+        Input { title: format!("{title}{COPY_MARK}{n})"), source, text }
     }
 
     /// A part of a text, or another word in its place.
     fn exchanged<'a>(&'a self, part: &'a str, random: &mut XorShift64) -> Cow<'a, str> {
-        if !is_exchangeable(part) || !random.next().is_multiple_of(OTHER_WORD) {
+        let Some(own) = exchangeable_word(part).filter(|_| random.next().is_multiple_of(OTHER_WORD)) else {
             return Cow::Borrowed(part);
-        }
-        let words = self.words.get(&(part.len() - 1)).map_or(&[][..], Vec::as_slice);
+        };
+        let words = self.words.get(&own.len()).map_or(&[][..], Vec::as_slice);
         let at = random.next() % (words.len().max(1) as u64);
         words.get(at as usize).map_or(Cow::Borrowed(part), |word| Cow::Owned(format!("{word} ")))
     }
+}
+
+/// The source of copy `n` of a document.
+fn source_of(input: &Input, n: usize) -> String {
+    if n == 0 { input.source.clone() } else { format!("{}#{n}", input.source) }
 }
 
 /// The parts of a text, each with the character that ends it: a space or the end of a line.
@@ -79,10 +92,10 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive([' ', '\n'])
 }
 
-/// Whether a part of a text is a lower-case word before a space, so that neither markup nor sentences change with it.
-fn is_exchangeable(part: &str) -> bool {
-    part.strip_suffix(' ')
-        .is_some_and(|word| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase()))
+/// The lower-case word that a part of a text is, before a space, so that neither markup nor sentences change with it.
+fn exchangeable_word(part: &str) -> Option<&str> {
+    let is_lower_case = |word: &str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    part.strip_suffix(' ').filter(|word| is_lower_case(word))
 }
 
 fn hash(value: impl Hash) -> u64 {

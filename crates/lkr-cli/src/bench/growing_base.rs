@@ -68,7 +68,7 @@ pub(super) async fn grow(
         if chunks >= size {
             return Ok(chunks);
         }
-        import_missing(&local_kb.kb, copies.copy(n).collect(), stored).await?;
+        import_missing(&local_kb.kb, copies.missing(n, stored), stored).await?;
         n += 1;
     }
 }

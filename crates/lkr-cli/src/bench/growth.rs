@@ -114,7 +114,7 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
         // the rest.
         let mut stored = sources(&local_kb.kb).await?;
         for n in 0..2 {
-            import_missing(&local_kb.kb, copies.copy(n).collect(), &mut stored).await?;
+            import_missing(&local_kb.kb, copies.missing(n, &stored), &mut stored).await?;
         }
         let copied = Ingestion::of(&local_kb, grow(&local_kb, &copies, size, &mut stored)).await?;
         let chunks = chunks_of(&local_kb).await?;
@@ -172,7 +172,7 @@ async fn import_next_copy(
     stored: &mut HashSet<String>,
 ) -> Result<()> {
     let mut n = 0;
-    while import_missing(&local_kb.kb, copies.copy(n).collect(), stored).await? == 0 {
+    while import_missing(&local_kb.kb, copies.missing(n, stored), stored).await? == 0 {
         n += 1;
     }
     Ok(())
