@@ -35,6 +35,9 @@ const ROUND: Duration = Duration::from_secs(60);
 /// The longest time between two rounds if other processes leave work too.
 const SHARED_ROUND: Duration = Duration::from_secs(15);
 
+/// The pause after a round that failed. It doubles with each further one that fails, up to the longest time between two rounds.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+
 /// The role of the process that does the work of all.
 const ROLE: &str = "janitor";
 
@@ -82,7 +85,7 @@ async fn lacks_tasks(ports: &Ports) -> Result<bool> {
 
 /// Runs forever. Every process repairs what it left itself; the rest is done by one process for all.
 pub(crate) async fn run(state: Arc<IngestState>) {
-    let (mut sweeping, mut has_fingerprints) = (Sweeping::new(), false);
+    let (mut sweeping, mut has_fingerprints, mut retry) = (Sweeping::new(), false, FIRST_RETRY);
     let peers = &state.ports.peers;
     loop {
         let leads = peers.leads(ROLE).await.unwrap_or_else(|error| {
@@ -102,10 +105,20 @@ pub(crate) async fn run(state: Arc<IngestState>) {
             round(&state).await?;
             if leads { round_for_all(&state).await } else { Ok(()) }
         };
-        if let Err(error) = done.await {
-            tracing::warn!(%error, "garbage collection failed; will retry");
-        }
-        state.gc.wait(if peers.is_shared() { SHARED_ROUND } else { ROUND }).await;
+        let longest = if peers.is_shared() { SHARED_ROUND } else { ROUND };
+        let pause = match done.await {
+            Ok(()) => {
+                retry = FIRST_RETRY;
+                longest
+            }
+            Err(error) => {
+                let pause = retry.min(longest);
+                tracing::warn!(%error, ?pause, "garbage collection failed; will retry");
+                retry = longest.min(2 * retry);
+                pause
+            }
+        };
+        state.gc.wait(pause).await;
     }
 }
 
