@@ -56,7 +56,7 @@ collections_service! {
 impl Data {
     fn describe(&self, request: GetCollectionInfoRequest) -> Result<GetCollectionInfoResponse, Status> {
         self.reach_shards()?;
-        let mut state = self.state();
+        let state = self.read();
         let stored = state.stored(&request.collection_name)?;
         let info = CollectionInfo {
             config: Some(CollectionConfig {
@@ -71,7 +71,7 @@ impl Data {
     }
 
     fn list_all(&self, _: ListCollectionsRequest) -> Result<ListCollectionsResponse, Status> {
-        let names = self.state().collections.keys().cloned().collect::<Vec<_>>();
+        let names = self.read().collections.keys().cloned().collect::<Vec<_>>();
         let collections = names.into_iter().map(|name| CollectionDescription { name }).collect();
         Ok(ListCollectionsResponse { collections, time: 0.0 })
     }

@@ -18,7 +18,7 @@ pub use tonic::{Code, Status};
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard},
     time::Duration,
 };
 
@@ -50,7 +50,7 @@ pub struct Loopback {
 
 /// What the server stores, shared with the test.
 #[derive(Debug, Clone)]
-pub struct Data(Arc<Mutex<State>>);
+pub struct Data(Arc<RwLock<State>>);
 
 /// What the server stores and was asked.
 #[derive(Debug)]
@@ -201,7 +201,7 @@ impl Drop for Loopback {
 
 impl Default for Data {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(RwLock::new(State {
             version: "1.19.0".to_owned(),
             collections: BTreeMap::new(),
             aliases: BTreeMap::new(),
@@ -215,37 +215,51 @@ impl Default for Data {
 }
 
 impl Data {
-    /// Locks the data.
+    /// Locks the data, to look at them or to change them.
     ///
     /// # Panics
     /// If a call panicked.
-    pub fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap()
+    pub fn state(&self) -> RwLockWriteGuard<'_, State> {
+        self.0.write().unwrap()
+    }
+
+    /// Locks the data for a read. Others may read meanwhile: as Qdrant does, the server says that it works while it computes an answer.
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.0.read().unwrap()
     }
 
     fn admit<T>(&self, request: Request<T>) -> Result<T, Status> {
-        let expected = self.state().api_key.clone();
+        let expected = self.read().api_key.clone();
         let key = request.metadata().get("api-key").map(|key| key.to_str().unwrap().to_owned());
         if expected.is_some() && key != expected {
             return Err(Status::unauthenticated("Invalid API key or JWT"));
         }
-        match self.state().refusals.pop_front() {
+        let has_refusal = !self.read().refusals.is_empty();
+        match has_refusal.then(|| self.state().refusals.pop_front()).flatten() {
             Some(refusal) => Err(refusal),
             None => Ok(request.into_inner()),
         }
     }
 
     fn reach_shards(&self) -> Result<(), Status> {
-        self.state().outage.clone().map_or(Ok(()), Err)
+        self.read().outage.clone().map_or(Ok(()), Err)
     }
 }
 
 impl State {
-    fn stored(&mut self, name: &str) -> Result<&mut Stored, Status> {
+    fn stored(&self, name: &str) -> Result<&Stored, Status> {
         let name = self.aliases.get(name).map_or(name, String::as_str);
-        let missing = || Status::not_found(format!("Not found: Collection `{name}` doesn't exist!"));
-        self.collections.get_mut(name).ok_or_else(missing)
+        self.collections.get(name).ok_or_else(|| missing(name))
     }
+
+    fn stored_mut(&mut self, name: &str) -> Result<&mut Stored, Status> {
+        let name = self.aliases.get(name).map_or(name, String::as_str);
+        self.collections.get_mut(name).ok_or_else(|| missing(name))
+    }
+}
+
+fn missing(collection: &str) -> Status {
+    Status::not_found(format!("Not found: Collection `{collection}` doesn't exist!"))
 }
 
 #[tonic::async_trait]
@@ -254,7 +268,7 @@ impl Qdrant for Data {
         &self,
         _: Request<HealthCheckRequest>,
     ) -> Result<Response<HealthCheckReply>, Status> {
-        let version = self.state().version.clone();
+        let version = self.read().version.clone();
         Ok(Response::new(HealthCheckReply { title: "loopback".to_owned(), version, commit: None }))
     }
 }

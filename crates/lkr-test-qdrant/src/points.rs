@@ -16,6 +16,7 @@ use qdrant_client::qdrant::{
     WriteOrdering, point_id::PointIdOptions, points_selector::PointsSelectorOneOf, points_server::Points,
     vector, vector_output, vectors, vectors_output, with_payload_selector, with_vectors_selector,
 };
+use tokio::task::block_in_place;
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
@@ -30,11 +31,11 @@ macro_rules! points_service {
         #[tonic::async_trait]
         impl Points for Data {
             $(async fn $call(&self, request: Request<$request>) -> Result<Response<$response>, Status> {
-                let delay = self.state().points_delay;
+                let delay = self.read().points_delay;
                 tokio::time::sleep(delay).await;
                 let request = self.admit(request)?;
                 self.reach_shards()?;
-                self.$method(request).map(Response::new)
+                block_in_place(|| self.$method(request)).map(Response::new)
             })*
             $(async fn $other(&self, _: Request<$ignored>) -> Result<Response<$no>, Status> {
                 Err(Status::unimplemented(stringify!($other)))
@@ -84,7 +85,7 @@ impl Data {
     fn store(&self, request: UpsertPoints) -> Result<PointsOperationResponse, Status> {
         self.record("upsert", request.wait, request.ordering, request.points.len());
         let mut state = self.state();
-        let stored = state.stored(&request.collection_name)?;
+        let stored = state.stored_mut(&request.collection_name)?;
         for point in request.points {
             let id = id_number(point.id.as_ref().unwrap())?;
             let point = decode(point);
@@ -100,7 +101,7 @@ impl Data {
     fn remove(&self, request: DeletePoints) -> Result<PointsOperationResponse, Status> {
         self.record("delete", request.wait, request.ordering, 0);
         let mut state = self.state();
-        let stored = state.stored(&request.collection_name)?;
+        let stored = state.stored_mut(&request.collection_name)?;
         for id in selected_ids(stored, request.points)? {
             stored.points.remove(&id);
         }
@@ -110,7 +111,7 @@ impl Data {
     fn set_fields(&self, request: SetPayloadPoints) -> Result<PointsOperationResponse, Status> {
         self.record("set_payload", request.wait, request.ordering, 0);
         let mut state = self.state();
-        let stored = state.stored(&request.collection_name)?;
+        let stored = state.stored_mut(&request.collection_name)?;
         assert_eq!(request.key, None);
         for id in selected_ids(stored, request.points_selector)? {
             stored.points.get_mut(&id).unwrap().payload.extend(request.payload.clone());
@@ -121,7 +122,7 @@ impl Data {
     fn add_index(&self, request: CreateFieldIndexCollection) -> Result<PointsOperationResponse, Status> {
         self.record("create_field_index", request.wait, request.ordering, 0);
         let mut state = self.state();
-        let stored = state.stored(&request.collection_name)?;
+        let stored = state.stored_mut(&request.collection_name)?;
         let schema = PayloadSchemaInfo {
             data_type: PayloadSchemaType::UnknownType.into(),
             params: request.field_index_params,
@@ -132,7 +133,7 @@ impl Data {
     }
 
     fn retrieve(&self, request: GetPoints) -> Result<GetResponse, Status> {
-        let mut state = self.state();
+        let state = self.read();
         let stored = state.stored(&request.collection_name)?;
         let ids: Vec<u128> = request.ids.iter().map(id_number).collect::<Result<_, _>>()?;
         let found = ids.into_iter().filter_map(|id| Some((id, stored.points.get(&id)?)));
@@ -142,7 +143,7 @@ impl Data {
     }
 
     fn page(&self, request: ScrollPoints) -> Result<ScrollResponse, Status> {
-        let mut state = self.state();
+        let state = self.read();
         let stored = state.stored(&request.collection_name)?;
         let from = request.offset.as_ref().map(id_number).transpose()?.unwrap_or(0);
         let filter = request.filter.unwrap_or_default();
@@ -162,14 +163,14 @@ impl Data {
 
     fn count_points(&self, request: CountPoints) -> Result<CountResponse, Status> {
         assert_eq!(request.exact, Some(true));
-        let mut state = self.state();
+        let state = self.read();
         let stored = state.stored(&request.collection_name)?;
         let count = matching_ids(stored, &request.filter.unwrap_or_default())?.len() as u64;
         Ok(CountResponse { result: Some(CountResult { count }), ..CountResponse::default() })
     }
 
     fn answer_all(&self, request: QueryBatchPoints) -> Result<QueryBatchResponse, Status> {
-        let mut state = self.state();
+        let state = self.read();
         let stored = state.stored(&request.collection_name)?;
         let answer = |query: &QueryPoints| Ok(BatchResult { result: search::answer(stored, query)? });
         let result = request.query_points.iter().map(answer).collect::<Result<_, Status>>()?;
