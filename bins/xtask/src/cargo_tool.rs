@@ -38,6 +38,8 @@ impl Tool {
         if !binary.is_file() {
             let mut install = cargo(&["install", self.name, "--version", self.version, "--quiet"])?;
             install.args(["--locked", "--debug"]).args(self.arguments).arg("--root").arg(&tools);
+            // Nobody looks for faults in it, and debug information takes time.
+            install.env("CARGO_PROFILE_DEV_DEBUG", "false");
             run(install)?;
         }
         Ok(binary)

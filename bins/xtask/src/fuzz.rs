@@ -1,19 +1,13 @@
 //! Fuzzing the parsers of untrusted files, and the matrix kernels.
 
-use std::{
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{ffi::OsString, fs, path::Path, process::Command};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{cargo, entries, quietly, root, run};
+use crate::{cargo, cargo_tool::Tool, entries, quietly, root, run};
 
 /// The driver of libFuzzer.
-const FUZZ: &str = "cargo-fuzz";
-const FUZZ_VERSION: &str = "0.13.2";
+const DRIVER: Tool = Tool { name: "cargo-fuzz", version: "0.13.2", arguments: &[] };
 
 /// What cargo says if it cannot download a crate.
 const NOT_DOWNLOADED: [&str; 4] =
@@ -52,7 +46,7 @@ pub(crate) fn fuzz(arguments: &[OsString]) -> Result<()> {
         "unknown target; the targets are {}",
         TARGETS.map(|(name, _)| name).join(", ")
     );
-    let driver = driver()?;
+    let driver = DRIVER.binary()?;
     let mut found = Vec::new();
     for (target, seeds) in chosen {
         fill_corpus(target, seeds)?;
@@ -63,18 +57,6 @@ pub(crate) fn fuzz(arguments: &[OsString]) -> Result<()> {
         }
     }
     if found.is_empty() { Ok(()) } else { bail!("the fuzzer found failures in {}", found.join(", ")) }
-}
-
-/// The driver, built once without optimisation because it only starts other programs.
-fn driver() -> Result<PathBuf> {
-    let tools = root()?.join("target/tools");
-    let binary = tools.join("bin/cargo-fuzz");
-    if !binary.is_file() {
-        let mut install = cargo(&["install", FUZZ, "--version", FUZZ_VERSION, "--quiet"])?;
-        install.args(["--locked", "--debug", "--root"]).arg(&tools);
-        run(install)?;
-    }
-    Ok(binary)
 }
 
 /// Adds the seeds, and small files of the shared test data if it exists, to the target's corpus. What earlier runs found

@@ -38,6 +38,7 @@ mod lint;
 mod model;
 mod release;
 mod several;
+mod test_run;
 mod tools;
 
 use std::{
@@ -65,7 +66,7 @@ fn main() -> Result<()> {
     let rest: Vec<OsString> = args.collect();
     match task.to_str() {
         Some("serve") => serve(&rest),
-        Some("test") => test(&rest),
+        Some("test") => test_run::test(&rest),
         Some("build") => executable::build(&rest),
         Some("install") => executable::install(&rest),
         Some("release") => release::pack(&rest),
@@ -95,42 +96,6 @@ fn serve(flags: &[OsString]) -> Result<()> {
     server.args(flags);
     with_model(&mut server)?;
     run(server)
-}
-
-/// The lock files of the packages outside the workspace go first: a stale one would otherwise fail after all other tests.
-fn test(arguments: &[OsString]) -> Result<()> {
-    check_locks()?;
-    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"])?;
-    tests.args(arguments);
-    if arguments.is_empty() {
-        // All programs are built for their own tests.
-        tests.env("LKR_TEST_PROGRAMS_BUILT", "1");
-    }
-    with_model(&mut tests)?;
-    tools::with_tools(&mut tests)?;
-    run(tests)?;
-    if arguments.is_empty() {
-        executable::link_names(&executable::target_dir("dev")?)?;
-        // A program outside the workspace that embeds retrieval alone; it shares the build outputs.
-        let root = root()?;
-        let manifest = root.join("tests/embed-retrieval/Cargo.toml");
-        let mut program = cargo(&["run", "--quiet", "--locked", "--manifest-path"])?;
-        program.arg(manifest).env("CARGO_TARGET_DIR", root.join("target"));
-        run(program)?;
-    }
-    Ok(())
-}
-
-/// Fails if the lock file of a package outside the workspace does not fit its manifest.
-fn check_locks() -> Result<()> {
-    for manifest in ["tests/embed-retrieval/Cargo.toml", "fuzz/Cargo.toml"] {
-        let mut fetch = cargo(&["fetch", "--quiet", "--locked", "--manifest-path"])?;
-        fetch.arg(root()?.join(manifest));
-        run(fetch).with_context(|| {
-            format!("the lock file of {manifest} is stale: run cargo update --workspace there")
-        })?;
-    }
-    Ok(())
 }
 
 /// Kills a loaded server many times; the tests do it a few times.
