@@ -144,9 +144,6 @@ mod tests {
     }
 
     proptest! {
-        // The tables of an index by words have a place for each word.
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
         #[test]
         fn nearest_equals_a_linear_scan(
             steps in prop::collection::vec((0u8..40, some_bits(), prop::bool::weighted(0.3)), 0..200),
