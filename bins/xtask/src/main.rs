@@ -47,7 +47,7 @@ use std::{
     fs,
     io::ErrorKind,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, ExitCode, Stdio},
     thread,
     time::Duration,
 };
@@ -60,7 +60,18 @@ const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGU
                      histories [SECONDS [redis | service]] | several PART | breaks [NAME] | clients [NAME…] | console [pages | speed] | \
                      compare BEFORE [AFTER] | arm | deploy [image [EXECUTABLE] [--build-arg NAME=VALUE]…]";
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match run_task() {
+        Ok(()) => ExitCode::SUCCESS,
+        // A backtrace says nothing of a program that failed, and would bury what that printed.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_task() -> Result<()> {
     let mut args = env::args_os().skip(1);
     let task = args.next().context(USAGE)?;
     let rest: Vec<OsString> = args.collect();

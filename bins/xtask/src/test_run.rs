@@ -1,12 +1,14 @@
-//! `cargo xtask test`: builds all tests, and runs them in two rows beside each other.
+//! `cargo xtask test`: builds all tests, and runs them, the end-to-end ones beside all others.
 //!
 //! Cargo runs one test program after another, and most of them wait for servers, disks and clocks while a processor is idle. The
-//! end-to-end tests take as long as all others together, so they are one row.
+//! end-to-end tests take as long as all others together.
+
+mod captured;
 
 use std::{
     collections::BTreeSet,
     ffi::OsString,
-    io::{self, Read, Write},
+    io::{self, Write},
     process::Command,
     thread,
 };
@@ -14,9 +16,10 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 
+use self::captured::Captured;
 use crate::{cargo, executable, root, run, tools, with_model};
 
-/// The test program that is a row of its own.
+/// The test program that runs beside all others.
 const END_TO_END: &str = "e2e";
 
 /// What takes part in each test run. All of it is built by the first command, and by no other one.
@@ -54,17 +57,25 @@ fn test_all() -> Result<()> {
     ];
     eprintln!("the other tests run beside the end-to-end ones; their output follows");
     let (end_to_end, others) = thread::scope(|scope| {
-        let others = scope.spawn(|| others.into_iter().map(run_unseen).collect::<Vec<_>>());
-        (run(end_to_end), others.join())
+        let others = scope
+            .spawn(|| others.into_iter().map(|other| Captured::of(other, io::sink())).collect::<Vec<_>>());
+        (Captured::of(end_to_end, io::stderr()), others.join())
     });
-    let others = others.map_err(|_| anyhow!("a row of tests panicked"))?;
-    let mut results = vec![end_to_end];
-    for other in others {
-        let (output, result) = other?;
-        io::stdout().write_all(&output)?;
-        results.push(result);
+    let mut runs = vec![end_to_end?];
+    for other in others.map_err(|_| anyhow!("a thread that ran tests panicked"))? {
+        let other = other?;
+        io::stderr().write_all(&other.output)?;
+        runs.push(other);
     }
-    results.into_iter().collect()
+    report(runs)
+}
+
+/// Repeats what failed tests said, so that it is the end of a long output.
+fn report(runs: Vec<Captured>) -> Result<()> {
+    for run in runs.iter().filter(|run| run.result.is_err()) {
+        eprintln!("\n{}", run.failures());
+    }
+    runs.into_iter().try_for_each(|run| run.result)
 }
 
 /// A run of tests with the variables of `prepared`.
@@ -105,21 +116,6 @@ fn embedding_program() -> Result<Command> {
     Ok(program)
 }
 
-/// Runs a command, and returns what it printed, standard output and errors in their order.
-fn run_unseen(mut command: Command) -> Result<(Vec<u8>, Result<()>)> {
-    let (mut reader, writer) = io::pipe()?;
-    command.stdout(writer.try_clone()?).stderr(writer);
-    let mut output = Vec::new();
-    let ran = thread::scope(|scope| {
-        let reading = scope.spawn(|| reader.read_to_end(&mut output));
-        // It takes the command, so that the pipe ends with it.
-        let ran = run(command);
-        reading.join().map_err(|_| anyhow!("reading the output panicked"))??;
-        anyhow::Ok(ran)
-    })?;
-    Ok((output, ran))
-}
-
 /// Fails if the lock file of a package outside the workspace does not fit its manifest.
 fn check_locks() -> Result<()> {
     for manifest in ["tests/embed-retrieval/Cargo.toml", "fuzz/Cargo.toml"] {
@@ -153,13 +149,5 @@ mod tests {
         let arguments = other_targets().unwrap();
         assert!(arguments.iter().any(|argument| argument == "conformance"), "{arguments:?}");
         assert!(arguments.iter().all(|argument| argument != END_TO_END));
-    }
-
-    #[test]
-    fn unseen_command_returns_its_output_and_whether_it_succeeded() {
-        let (output, ran) = run_unseen(cargo(&["--version"]).unwrap()).unwrap();
-        assert!(ran.is_ok() && output.starts_with(b"cargo "));
-        let (output, ran) = run_unseen(cargo(&["--no-such-flag"]).unwrap()).unwrap();
-        assert!(ran.is_err() && !output.is_empty());
     }
 }
