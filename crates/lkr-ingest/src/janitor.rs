@@ -13,8 +13,8 @@ use time::OffsetDateTime;
 
 use crate::{
     Error, ErrorKind, Ports, Result, collections::delete_everywhere, gc::Gc, live_collections::align_aliases,
-    missing_fingerprints::add_fingerprints, point_writer::end_abandoned_phase, queueing::enqueue,
-    state::IngestState,
+    missing_fingerprints::add_fingerprints, options::backoff, point_writer::end_abandoned_phase,
+    queueing::enqueue, state::IngestState,
 };
 
 /// The number of records that are read at a time.
@@ -85,7 +85,7 @@ async fn lacks_tasks(ports: &Ports) -> Result<bool> {
 
 /// Runs forever. Every process repairs what it left itself; the rest is done by one process for all.
 pub(crate) async fn run(state: Arc<IngestState>) {
-    let (mut sweeping, mut has_fingerprints, mut retry) = (Sweeping::new(), false, FIRST_RETRY);
+    let (mut sweeping, mut has_fingerprints, mut failed_rounds) = (Sweeping::new(), false, 0_u32);
     let peers = &state.ports.peers;
     loop {
         let leads = peers.leads(ROLE).await.unwrap_or_else(|error| {
@@ -108,13 +108,13 @@ pub(crate) async fn run(state: Arc<IngestState>) {
         let longest = if peers.is_shared() { SHARED_ROUND } else { ROUND };
         let pause = match done.await {
             Ok(()) => {
-                retry = FIRST_RETRY;
+                failed_rounds = 0;
                 longest
             }
             Err(error) => {
-                let pause = retry.min(longest);
+                let pause = backoff(FIRST_RETRY, failed_rounds, longest);
                 tracing::warn!(%error, ?pause, "garbage collection failed; will retry");
-                retry = longest.min(2 * retry);
+                failed_rounds = failed_rounds.saturating_add(1);
                 pause
             }
         };

@@ -43,3 +43,23 @@ impl Default for IngestOptions {
         }
     }
 }
+
+/// The pause before another attempt: `first`, doubled `doublings` times, and never more than `longest`.
+pub(crate) fn backoff(first: Duration, doublings: u32, longest: Duration) -> Duration {
+    first.saturating_mul(1 << doublings.min(16)).min(longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backoff_doubles_up_to_the_longest_pause() {
+        let pause = |doublings| backoff(Duration::from_secs(1), doublings, Duration::from_secs(60));
+        assert_eq!(
+            [0, 1, 5, 6, 7, u32::MAX].map(|doublings| pause(doublings).as_secs()),
+            [1, 2, 32, 60, 60, 60]
+        );
+        assert_eq!(backoff(Duration::MAX, 3, Duration::MAX), Duration::MAX);
+    }
+}

@@ -21,6 +21,7 @@ use crate::{
     collection_set::{CollectionSet, collections_of_change},
     collections::switch_to,
     live_collections::{align_aliases, names_all_of},
+    options::backoff,
     point_writer::begin_filling,
     report::Report,
     state::IngestState,
@@ -66,8 +67,7 @@ pub(crate) async fn reembed(
     let next = CollectionSet::of_change(active, &model.id)?;
     match Reembedding::new(state, &embedder, &next, report).run(active, task).await {
         Err(error) if error.kind() == ErrorKind::ModelUnavailable => {
-            let failures = state.model_change.count_failure().min(16);
-            let pause = state.options.backoff.saturating_mul(1 << failures).min(MAX_BACKOFF);
+            let pause = backoff(state.options.backoff, state.model_change.count_failure(), MAX_BACKOFF);
             tracing::warn!(model = model.name, %error, ?pause, "re-embedding is paused: the model is unavailable");
             wait(state, active, task, report, pause).await
         }

@@ -18,6 +18,7 @@ use tracing::{Instrument, Span};
 use crate::{
     AttemptOutcome, Error, ErrorKind, IngestOptions, Result, TaskObserver,
     gc::Gc,
+    options::backoff,
     queueing::Queueing,
     report::{Report, Reports},
     text_budget::TextPermit,
@@ -279,8 +280,7 @@ impl<J: Jobs> Runner<J> {
             task.status = TaskStatus::Pending;
             self.catalog.record_progress(active, &task).await?;
             self.observe(task.kind, AttemptOutcome::Retried);
-            let doublings = task.attempts.min(16).saturating_sub(1);
-            return Ok(Some(self.options.backoff.saturating_mul(1 << doublings).min(MAX_BACKOFF)));
+            return Ok(Some(backoff(self.options.backoff, task.attempts.saturating_sub(1), MAX_BACKOFF)));
         }
         let is_invalid = error.kind() == ErrorKind::Invalid;
         task.status = TaskStatus::Failed;

@@ -234,6 +234,7 @@ impl Data {
         if expected.is_some() && key != expected {
             return Err(Status::unauthenticated("Invalid API key or JWT"));
         }
+        // A refusal is rare: without one, calls need not wait for each other.
         let has_refusal = !self.read().refusals.is_empty();
         match has_refusal.then(|| self.state().refusals.pop_front()).flatten() {
             Some(refusal) => Err(refusal),
