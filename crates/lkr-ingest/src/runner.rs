@@ -223,14 +223,15 @@ impl<J: Jobs> Runner<J> {
         }
     }
 
-    /// Records the progress of the task until the task is superseded.
+    /// Records the progress of the task until the task is superseded. Once the job has ended its task, it may still tidy up, so this waits
+    /// for ever then.
     async fn record_reports(&self, active: ActiveTask, mut task: Task, mut reports: Reports) -> Error {
-        loop {
+        let superseded = loop {
             tokio::time::sleep(PROGRESS_INTERVAL).await;
             let Some(report) = reports.take_new() else {
                 match self.catalog.active(active.subject).await {
                     Ok(now) if now != Some(active) => {
-                        return Error::new(ErrorKind::Superseded, "ingest", "the task was cancelled");
+                        break Error::new(ErrorKind::Superseded, "ingest", "the task was cancelled");
                     }
                     _ => continue,
                 }
@@ -240,11 +241,16 @@ impl<J: Jobs> Runner<J> {
             if let Err(error) = self.catalog.record_progress(active, &task).await {
                 let error = Error::from(error);
                 if error.is_superseded() {
-                    return error;
+                    break error;
                 }
                 tracing::warn!(task = %task.task_id, %error, "cannot record a task's progress");
             }
+        };
+        let now = self.catalog.task(task.task_id).await;
+        if now.is_ok_and(|now| now.is_some_and(|task| task.status == TaskStatus::Done)) {
+            return std::future::pending().await;
         }
+        superseded
     }
 
     /// Records a failed attempt. Returns the pause before the next one; `None` if there is none.
