@@ -31,6 +31,11 @@ const CLAIM_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the progress of a task is recorded.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
+/// The most tasks over all documents that one worker runs beside a document, and the pause before another one is claimed again. They take
+/// from seconds to hours, and documents must not wait for them.
+const CORPUS_TASKS_BESIDE: usize = 4;
+const CORPUS_TASK_PAUSE: Duration = Duration::from_secs(2);
+
 /// The longest pause between two attempts.
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
@@ -72,7 +77,7 @@ pub(crate) struct Runner<J> {
 
 impl<J: Jobs> Runner<J> {
     /// Works on the tasks of `lane` until `stopped` is true: short tasks, or those of the spare lane while no worker of
-    /// short tasks is idle. A task over all documents runs beside document tasks, one at a time.
+    /// short tasks is idle. Tasks over all documents run beside those of documents.
     pub(crate) async fn work(self: Arc<Self>, lane: Lane, mut stopped: watch::Receiver<bool>) {
         let mut corpus_tasks = JoinSet::new();
         while !*stopped.borrow() {
@@ -83,8 +88,12 @@ impl<J: Jobs> Runner<J> {
             };
             while corpus_tasks.try_join_next().is_some() {}
             match claimed {
-                Ok(Some(claim)) if corpus_tasks.is_empty() && self.is_corpus_task(&claim).await => {
-                    corpus_tasks.spawn(Arc::clone(&self).attend_until(stopped.clone(), claim));
+                Ok(Some(claim)) if self.is_corpus_task(&claim).await => {
+                    if corpus_tasks.len() < CORPUS_TASKS_BESIDE {
+                        corpus_tasks.spawn(Arc::clone(&self).attend_until(stopped.clone(), claim));
+                    } else {
+                        self.end_claim(&claim, Some(CORPUS_TASK_PAUSE)).await;
+                    }
                 }
                 Ok(Some(claim)) => self.attend(&claim, None).await,
                 Ok(None) => {}
@@ -140,16 +149,21 @@ impl<J: Jobs> Runner<J> {
             Ok(()) => None,
             Err(error) => self.pause_after(claim, reports.stage(), &error).await,
         };
+        self.end_claim(claim, pause).await;
+        if pause.is_none() && !matches!(self.has_ended(claim).await, Ok(true)) {
+            // A client retried the failed task before it left the queue.
+            self.queueing.requeue_later();
+        }
+    }
+
+    /// Returns the claimed task to the queue, for after a pause, or removes it if there is none.
+    async fn end_claim(&self, claim: &Claim, pause: Option<Duration>) {
         let ended = match pause {
             Some(pause) => self.queue.retry(claim, pause).await,
             None => self.queue.finish(claim).await,
         };
         if let Err(error) = ended {
             tracing::warn!(task = %claim.task, %error, "cannot end a claim; its lease will expire");
-        }
-        if pause.is_none() && !matches!(self.has_ended(claim).await, Ok(true)) {
-            // A client retried the failed task before it left the queue.
-            self.queueing.requeue_later();
         }
     }
 

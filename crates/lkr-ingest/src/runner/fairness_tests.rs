@@ -7,7 +7,7 @@ use lkr_state::{MemoryQueue, MemoryState, Peers};
 use super::*;
 use crate::text_budget::{SHORT_BYTES, TextBudget};
 
-/// Records the order in which tasks begin. Long texts take an hour.
+/// Records the order in which tasks begin. Long texts take an hour, and so do tasks over all documents.
 struct OrderedJobs {
     texts: Texts,
     budget: TextBudget,
@@ -25,9 +25,10 @@ impl Jobs for OrderedJobs {
 
     async fn perform(&self, _: ActiveTask, task: &Task, _: &Report, share: TextPermit) -> Result<()> {
         self.begun.lock().unwrap().push(task.task_id);
-        let is_long = self.length(task).await > SHORT_BYTES;
+        let is_corpus_task = task.subject.doc_id().is_none();
+        let is_long = !is_corpus_task && self.length(task).await > SHORT_BYTES;
         assert_eq!(share.is_some(), is_long, "a long text needs its share before it begins");
-        let minutes = if is_long { 60 } else { 1 };
+        let minutes = if is_long || is_corpus_task { 60 } else { 1 };
         tokio::time::sleep(Duration::from_secs(60 * minutes)).await;
         Ok(())
     }
@@ -61,6 +62,13 @@ fn runner() -> Arc<Runner<OrderedJobs>> {
     })
 }
 
+async fn accept(runner: &Runner<OrderedJobs>, task: Task) -> TaskId {
+    let acceptance = Acceptance { task: task.clone(), existing: None };
+    runner.catalog.accept(&[acceptance], Vec::new()).await.unwrap();
+    runner.queueing.push(std::slice::from_ref(&task)).await;
+    task.task_id
+}
+
 /// Accepts and queues a document of an account.
 async fn submit(runner: &Runner<OrderedJobs>, account: &str, bytes: usize) -> TaskId {
     let creator = Creator { name: account.to_owned(), id: account.to_owned() };
@@ -73,10 +81,7 @@ async fn submit(runner: &Runner<OrderedJobs>, account: &str, bytes: usize) -> Ta
         creator,
         TaskInput { revision: 1, ..TaskInput::default() },
     );
-    let acceptance = Acceptance { task: task.clone(), existing: None };
-    runner.catalog.accept(&[acceptance], Vec::new()).await.unwrap();
-    runner.queueing.push(std::slice::from_ref(&task)).await;
-    task.task_id
+    accept(runner, task).await
 }
 
 async fn begun(runner: &Runner<OrderedJobs>) -> Vec<TaskId> {
@@ -98,6 +103,26 @@ async fn long_texts_that_wait_for_their_share_occupy_no_worker() {
     assert_eq!(begun(&runner).await, [long[0]]);
     let short = submit(&runner, "other", 1_000).await;
     assert_eq!(begun(&runner).await, [long[0], short]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn documents_do_not_wait_for_many_tasks_over_all_documents() {
+    let runner = runner();
+    let mut over_all = Vec::new();
+    for _ in 0..6 {
+        over_all.push(accept(&runner, Task::reclassify(&SystemClock, None, Creator::default())).await);
+    }
+    let (_stop, stopped) = watch::channel(false);
+    let _worker = tokio::spawn(Arc::clone(&runner).work(Lane::Short, stopped));
+    assert_eq!(begun(&runner).await, over_all[..4]);
+    let document = submit(&runner, "other", 1_000).await;
+    assert_eq!(begun(&runner).await, [&over_all[..4], &[document]].concat());
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    let mut all = begun(&runner).await;
+    all.sort_unstable();
+    over_all.push(document);
+    over_all.sort_unstable();
+    assert_eq!(all, over_all, "the others follow");
 }
 
 #[tokio::test(start_paused = true)]
