@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, stream};
 use lkr_catalog::{
-    ActiveTask, CollectionPhase, CollectionState, ListFilter, Progress, ReembedResult, Stage, Task,
+    ActiveTask, Catalog, CollectionPhase, CollectionState, ListFilter, Progress, ReembedResult, Stage, Task,
     TaskResult, TaskStatus,
 };
 use lkr_domain::{DocId, Scope};
@@ -75,7 +75,7 @@ pub(crate) async fn reembed(
     }
 }
 
-/// Makes the task pending and asks the runner to repeat it after the pause.
+/// Makes the task pending and asks the runner to repeat it after the pause. Documents are published meanwhile.
 async fn wait(
     state: &IngestState,
     active: ActiveTask,
@@ -83,11 +83,25 @@ async fn wait(
     report: &Report,
     pause: Duration,
 ) -> Result<()> {
+    resume_publishing(&state.ports.catalog, active).await?;
     let (stage, progress) = report.current();
     let updated_at = state.ports.catalog.now();
     let task = Task { status: TaskStatus::Pending, stage, progress, updated_at, ..task.clone() };
     state.ports.catalog.record_progress(active, &task).await?;
     Err(Error::new(ErrorKind::Waiting(pause), "reembed", "the model is unavailable"))
+}
+
+/// If the last arrivals are being filled, lets documents be published, and noted as arrivals, again.
+async fn resume_publishing(catalog: &Catalog, active: ActiveTask) -> Result<()> {
+    let attempt = || async {
+        let before = catalog.collection_state().await?;
+        let is_draining = before.phase == CollectionPhase::Draining && before.is_of(active);
+        if is_draining && catalog.active(active.subject).await? == Some(active) {
+            catalog.begin_phase(before, CollectionPhase::Filling, active).await?;
+        }
+        Ok(())
+    };
+    catalog.retry_on_conflict("let documents be published again", attempt).await
 }
 
 struct Reembedding<'a> {

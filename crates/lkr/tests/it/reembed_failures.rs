@@ -12,6 +12,7 @@ use lkr::{
     Catalog, Document, IngestOptions, KnowledgeBase, Layer, SearchRequest, Stage, TaskLists, TaskResult,
     TaskStatus,
 };
+use lkr_catalog::CollectionPhase;
 use lkr_state::{FailingState, StateStore};
 use lkr_vectors::{FailingVectors, Filter, Include, VectorStore};
 use tokio::sync::Semaphore;
@@ -175,6 +176,37 @@ async fn reembedding_without_its_model_waits_for_it() {
         panic!()
     };
     assert!(result.embedded < 10, "embedded documents are not embedded again: {result:?}");
+    assert_embedded(&stores, "second", &documents).await;
+}
+
+/// The process ends while the last arrivals are embedded, and the next one has no such model: documents are ingested meanwhile.
+#[tokio::test]
+async fn documents_are_published_while_the_model_is_away_that_embeds_the_last_arrivals() {
+    let stores = TestStores::default();
+    let first = SaltedEmbedder::unlimited("first");
+    let kb = open(&stores, &first).await;
+    let mut documents = add_some(&kb, &NAMES).await;
+    let second = SaltedEmbedder::new("second", 2);
+    let task = set_embedder(&kb, &second).await.unwrap();
+    wait_until("two batches are embedded", async || second.permits.available_permits() == 0).await;
+    kb.shutdown(Duration::ZERO).await;
+    let catalog = Catalog::new(Arc::clone(&stores.state));
+    let active = catalog.active(task.subject).await.unwrap().expect("the task is active");
+    let filling = catalog.collection_state().await.unwrap();
+    catalog.begin_phase(filling, CollectionPhase::Draining, active).await.unwrap();
+
+    let builder = KnowledgeBase::builder()
+        .vectors(Arc::clone(&stores.vectors))
+        .state(Arc::clone(&stores.state))
+        .blobs(Arc::clone(&stores.blobs))
+        .ingest_options(IngestOptions { batch: 4, ..IngestOptions::default() })
+        .defer_embedder(true);
+    let kb = builder.build().await.unwrap();
+    kb.add_embedder(first);
+    documents.extend(add_some(&kb, &["obsidian"]).await);
+    second.permits.add_permits(1_000);
+    kb.set_embedder_at_start(Some(second)).await.unwrap().expect("the task is unfinished");
+    assert_eq!(wait_for_task(&kb, task.task_id).await.status, TaskStatus::Done);
     assert_embedded(&stores, "second", &documents).await;
 }
 
