@@ -14,7 +14,7 @@ use lkr_state::{MemoryQueue, MemoryState, Peers, StateStore, StoreClock, TaskQue
 use lkr_taxonomy::{ChatClassifier, Classifier, Taxonomy};
 use lkr_vectors::{MemoryVectors, TracedVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::{
     KnowledgeBase, Result, embedders::Embedders, error::During, evaluate::SearchEvaluator,
@@ -305,7 +305,8 @@ impl Builder {
     ) -> Result<Ingestor> {
         // An evaluation neither reads nor fills the cache of searches.
         let no_cache = Arc::new(MemoryCache::new(0, Duration::ZERO));
-        let evaluator = SearchEvaluator { searcher: self.searcher(stores, embedders, no_cache) };
+        let searcher = self.searcher(stores, embedders, no_cache);
+        let evaluator = SearchEvaluator { searcher, runtime: self.evaluation_runtime() };
         let ports = Ports {
             vectors: Arc::clone(&stores.vectors),
             catalog: stores.catalog.clone(),
@@ -328,6 +329,14 @@ impl Builder {
             ingestor.embed_by(profile, ReembedTrigger::AtStart).await.during("open knowledge base")?;
         }
         Ok(ingestor)
+    }
+
+    /// The current runtime, whose threads do not give way, as those of ingestion may. One with the current thread alone may wait until
+    /// the program asks for something, so evaluations go on without it.
+    fn evaluation_runtime(&self) -> Handle {
+        let current = Handle::current();
+        let runs_by_itself = current.runtime_flavor() != RuntimeFlavor::CurrentThread;
+        self.ingest_runtime.clone().filter(|_| !runs_by_itself).unwrap_or(current)
     }
 
     /// The given classifier or the default one.

@@ -6,6 +6,7 @@ use lkr_domain::{CharSpan, Creator};
 use lkr_eval::{FoundChunk, GoldQuery, GoldSet, Measures};
 use lkr_ingest::{Evaluator, SearchQualities};
 use lkr_retrieval::{GroupBy, Mode, SearchRequest, Searcher};
+use tokio::runtime::Handle;
 
 use crate::{Error, ErrorKind, KnowledgeBase, Result, error::During};
 
@@ -45,6 +46,9 @@ impl KnowledgeBase {
 #[derive(Debug)]
 pub(crate) struct SearchEvaluator {
     pub(crate) searcher: Searcher,
+    /// Where it searches. Threads that a search starts have the priority of the thread that it runs on, and later searches use
+    /// them: not one that gives way.
+    pub(crate) runtime: Handle,
 }
 
 #[async_trait]
@@ -73,7 +77,9 @@ impl SearchEvaluator {
             false => (GroupBy::Chunk, CHUNKS),
         };
         let request = SearchRequest { mode, group_by, top_k, ..SearchRequest::new(query.text.as_str()) };
-        let outcome = self.searcher.search(&request).await.map_err(search_error)?;
+        let searcher = self.searcher.clone();
+        let search = self.runtime.spawn(async move { searcher.search(&request).await });
+        let outcome = search.await.map_err(|error| internal(error.into()))?.map_err(search_error)?;
         let chunks = outcome.response.results.iter().map(|result| FoundChunk {
             doc_id: result.doc_id,
             span: CharSpan { start: result.char_start, end: result.char_end },

@@ -19,6 +19,7 @@ mod context;
 mod describe;
 mod doctor;
 mod duplicates;
+mod evaluate;
 mod file_titles;
 #[cfg(feature = "files")]
 mod files;
