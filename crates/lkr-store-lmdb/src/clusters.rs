@@ -24,8 +24,6 @@ use std::{
     time::Duration,
 };
 
-use lkr_threads::give_way;
-
 use self::{build::Builder, search::OpenClusters, table::ClusterEnv};
 use crate::{
     LmdbOptions,
@@ -198,11 +196,8 @@ pub(crate) fn start(
     startup: StartupState,
 ) -> std::io::Result<JoinHandle<()>> {
     clusters.update(|signal| signal.opening = true);
-    let builder = Builder::new(clusters, kb, writer);
-    thread::Builder::new().name("lkr-clusters".to_owned()).spawn(move || {
-        give_way();
-        builder.run(&startup);
-    })
+    let builder = Builder::new(clusters, kb, writer, startup);
+    thread::Builder::new().name("lkr-clusters".to_owned()).spawn(move || builder.run())
 }
 
 /// The key of a collection's row.

@@ -200,11 +200,19 @@ const INPUT_OUTPUT_ERROR: i32 = 5;
 const DISK_FULL_BELOW: u64 = 1 << 20;
 
 impl Failure {
+    /// Whether what failed may succeed later. A part of a disk that cannot be read rarely can later.
+    pub(crate) fn may_pass(&self) -> bool {
+        self.kind == FailureKind::Unavailable && self.system_error() != Some(INPUT_OUTPUT_ERROR)
+    }
+
+    fn system_error(&self) -> Option<i32> {
+        self.source.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error)
+    }
+
     /// Classifies the failure of a write by the free bytes on the disk. LMDB reports EIO if a full disk takes only a
     /// part of a write; such a failure becomes `StorageFull`.
     pub(crate) fn classify_write_error(self, free_space: impl FnOnce() -> Option<u64>) -> Self {
-        let error = self.source.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
-        if error != Some(INPUT_OUTPUT_ERROR) {
+        if self.system_error() != Some(INPUT_OUTPUT_ERROR) {
             return self;
         }
         match free_space() {
@@ -236,6 +244,12 @@ mod tests {
             (full.kind(), io_kind(&full)),
             (FailureKind::Unavailable, Some(io::ErrorKind::StorageFull))
         );
+    }
+
+    #[test]
+    fn full_disk_may_pass_and_a_part_that_cannot_be_read_does_not() {
+        let [full, unreadable] = [28, INPUT_OUTPUT_ERROR].map(|number| failed(number).may_pass());
+        assert_eq!((full, unreadable, Failure::corrupt("damaged").may_pass()), (true, false, false));
     }
 
     #[test]

@@ -140,6 +140,23 @@ async fn clusters_after_reopening_are_reused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clusters_that_cannot_be_opened_at_first_are_reused_later() {
+    let mut case = Case::new(800).await;
+    case.close();
+    let folder = case.folder_of_clusters();
+    // Each session writes a mark to the folder, by way of a file of this name. A folder in its place fails that, as a full disk does.
+    let obstacle = folder.join("lineage.partial");
+    fs::create_dir(&obstacle).unwrap();
+    case.open();
+    // Searches wait until the first attempt has failed, and scan all vectors then.
+    case.check().await;
+    fs::remove_dir(&obstacle).unwrap();
+    built(case.vectors(), &case.name).await;
+    case.check().await;
+    assert_eq!(case.folder_of_clusters(), folder, "not built anew");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clusters_damaged_between_runs_are_rebuilt() {
     let mut case = Case::new(800).await;
     let damages: [(&str, Damage); 9] = [

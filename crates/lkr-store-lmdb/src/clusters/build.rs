@@ -8,6 +8,7 @@ use std::{
 };
 
 use heed::{RoTxn, RwTxn};
+use lkr_threads::give_way;
 use roaring::RoaringBitmap;
 
 use super::{
@@ -55,6 +56,7 @@ pub(super) struct Builder {
     pub(super) clusters: Arc<Clusters>,
     pub(super) kb: Kb,
     pub(super) writer: Writer,
+    pub(super) startup: StartupState,
 }
 
 /// Whether points are being written.
@@ -114,13 +116,17 @@ impl CollectionPoints {
 }
 
 impl Builder {
-    pub(super) const fn new(clusters: Arc<Clusters>, kb: Kb, writer: Writer) -> Self {
-        Self { clusters, kb, writer }
+    pub(super) const fn new(clusters: Arc<Clusters>, kb: Kb, writer: Writer, startup: StartupState) -> Self {
+        Self { clusters, kb, writer, startup }
     }
 
-    pub(super) fn run(&self, entry: &StartupState) {
-        self.log_failure("open the clusters of vectors", || self.load(entry));
-        self.clusters.update(|signal| signal.opening = false);
+    pub(super) fn run(&self) {
+        self.log_failure("open the clusters of vectors", || {
+            let loaded = self.load();
+            self.end_opening();
+            loaded
+        });
+        self.end_opening();
         let (mut giving_back, mut packing) = (GivingBack::default(), Packing::default());
         let mut look_at = Instant::now() + PACKING_INTERVAL;
         while !self.clusters.stopped() {
@@ -148,6 +154,12 @@ impl Builder {
             self.clusters.pause(ROUND_INTERVAL);
         }
         self.with_checksum();
+    }
+
+    /// Lets searches that wait for the clusters go on. Nobody waits for this thread from here on, so it gives way to them.
+    pub(super) fn end_opening(&self) {
+        self.clusters.update(|signal| signal.opening = false);
+        give_way();
     }
 
     /// Runs `work`. A failure is logged, and the next round tries again after a pause.
@@ -219,9 +231,11 @@ impl Builder {
 
     /// Updates all clusters until they are complete.
     fn feed_all(&self, pace: Pace) -> InternalResult<()> {
-        if self.clusters.damaged.load(Ordering::Relaxed) || self.clusters.current().is_none() {
+        if self.clusters.damaged.load(Ordering::Relaxed) {
             self.clusters.publish(None);
             self.start_over()?;
+        } else if self.clusters.current().is_none() {
+            self.load()?;
         }
         let Some(env) = self.clusters.current() else { return Ok(()) };
         self.drop_orphans(&env)?;

@@ -16,13 +16,13 @@ pub(super) const LINEAGE_BYTES: usize = 16;
 impl Builder {
     /// Opens the folder of the last session if it belongs to this `kb` and is undamaged; otherwise creates a
     /// new one. Searches use the folder once the structure of its file was checked; damage elsewhere, which is found after that,
-    /// can only hide points from them.
-    pub(super) fn load(&self, startup: &StartupState) -> InternalResult<()> {
+    /// can only hide points from them. After a failure, for example because the disk is full, it may be called again.
+    pub(super) fn load(&self) -> InternalResult<()> {
         folder::remove(&self.clusters.dir.with_file_name(EARLIER_FOLDER))?;
         let mut kept = None;
         for path in folder::list(&self.clusters.dir)? {
             if kept.is_none() {
-                kept = self.reopen(&path, startup);
+                kept = self.reopen(&path)?;
             }
             if kept.is_none() {
                 fs::remove_dir_all(&path)?;
@@ -30,8 +30,8 @@ impl Builder {
         }
         let Some(env) = kept else { return self.start_over() };
         let path = env.path.clone();
-        self.publish_env(env, startup.lineage.as_deref())?;
-        self.clusters.update(|signal| signal.opening = false);
+        self.publish_env(env, self.startup.lineage.as_deref())?;
+        self.end_opening();
         if folder::matches_fingerprint(&path)? {
             return Ok(());
         }
@@ -39,27 +39,32 @@ impl Builder {
         self.start_over()
     }
 
-    fn reopen(&self, path: &Path, startup: &StartupState) -> Option<ClusterEnv> {
-        let lineage = startup.lineage.as_deref()?;
+    /// Opens a folder; `None` if it cannot be used.
+    ///
+    /// # Errors
+    /// A failure that may pass, after which the folder may be used.
+    fn reopen(&self, path: &Path) -> InternalResult<Option<ClusterEnv>> {
+        let Some(lineage) = self.startup.lineage.as_deref() else { return Ok(None) };
         let opened = catch_unwind(|| {
             let env = folder::open(path, self.clusters.options.map(), lineage)?;
             Ok(match env {
-                Some(env) if is_consistent(&env, startup)? => Some(env),
+                Some(env) if is_consistent(&env, &self.startup)? => Some(env),
                 _ => None,
             })
         });
         let opened =
             opened.unwrap_or_else(|_| Err(Failure::corrupt("opening the clusters of vectors panicked")));
-        match opened {
-            Ok(None) => {
-                tracing::warn!("clusters of vectors belong to another state of the store; rebuilding them");
-            }
-            Ok(Some(env)) => return Some(env),
+        match &opened {
+            Err(failure) if failure.may_pass() => return opened,
             Err(failure) => {
                 tracing::warn!(%failure, "clusters of vectors cannot be read; rebuilding them");
             }
+            Ok(None) => {
+                tracing::warn!("clusters of vectors belong to another state of the store; rebuilding them");
+            }
+            Ok(Some(_)) => {}
         }
-        None
+        Ok(opened.unwrap_or_default())
     }
 
     /// Creates a new folder and removes the old ones. Searches may still read an old one through its map;
