@@ -34,7 +34,7 @@ impl LmdbStore {
     /// Tasks that were claimed when the store was last closed are claimable again.
     ///
     /// # Errors
-    /// `Locked` if another process, or another store of this process, uses the folder; `OtherFormat`, `Corrupt`,
+    /// `Locked` if another process, or another store of this process, still uses the folder after a second; `OtherFormat`, `Corrupt`,
     /// `Unavailable` and `Io` as documented there.
     pub fn open(dir: &Path, options: LmdbOptions) -> Result<Self> {
         let lock = FolderLock::take(dir)?;
