@@ -25,14 +25,16 @@ mod linux {
 
         /// Keeps the thread, which sleeps, from the calling thread's processor, if it may run on another one.
         pub(crate) fn keep_from_this_processor(&self) {
-            // Where the system refuses, the thread runs anywhere.
-            let Ok(before) = sched_getaffinity(Some(self.thread)) else { return };
+            let mut otherwise = self.otherwise();
+            // It may have been kept from another one since it ran last. Where the system refuses, the thread runs anywhere.
+            let before = otherwise.map_or_else(|| sched_getaffinity(Some(self.thread)), Ok);
+            let Ok(before) = before else { return };
             let (mut others, processor) = (before, sched_getcpu());
             if processor < CpuSet::MAX_CPU {
                 others.unset(processor);
             }
             if others.count() > 0 && sched_setaffinity(Some(self.thread), &others).is_ok() {
-                *self.otherwise() = Some(before);
+                *otherwise = Some(before);
             }
         }
 

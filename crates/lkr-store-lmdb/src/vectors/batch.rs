@@ -139,13 +139,18 @@ impl Batch {
         }
         let own = self.idle.pop_if(|_| is_worker);
         let for_helpers = self.queue.waiting().len().saturating_sub(usize::from(own.is_some()));
+        let runs_itself = own.is_some();
         while self.helpers.len() < for_helpers && !self.idle.is_empty() {
-            self.start_helper()?;
+            match self.start_helper() {
+                // The system refuses a thread.
+                Err(_) if runs_itself => break,
+                started => started?,
+            }
         }
         let mut results = mem::take(&mut self.answered);
         results.extend(own.map(|own| own.run(&AtomicBool::new(false))).transpose()?.unwrap_or_default());
         for helper in mem::take(&mut self.helpers) {
-            if !is_worker || helper.has_begun() {
+            if !runs_itself || helper.has_begun() {
                 results.extend(helper.end().await?.1?);
             }
         }

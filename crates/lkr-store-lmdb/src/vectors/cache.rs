@@ -8,7 +8,7 @@ mod origin_table;
 mod pending_table;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
@@ -107,12 +107,19 @@ impl Readings {
 /// A table for each collection that was queried.
 #[derive(Debug)]
 pub(crate) struct PointCache<T> {
-    tables: Mutex<HashMap<u16, Arc<RwLock<Kept<T>>>>>,
+    tables: Mutex<Tables<T>>,
+}
+
+#[derive(Debug)]
+struct Tables<T> {
+    kept: HashMap<u16, Arc<RwLock<Kept<T>>>>,
+    /// The collections that were dropped. Their numbers are never used again.
+    dropped: HashSet<u16>,
 }
 
 impl<T> Default for PointCache<T> {
     fn default() -> Self {
-        Self { tables: Mutex::default() }
+        Self { tables: Mutex::new(Tables { kept: HashMap::new(), dropped: HashSet::new() }) }
     }
 }
 
@@ -145,21 +152,26 @@ impl<T: PointTable> PointCache<T> {
 
     /// Whether something is kept of a collection.
     pub(crate) fn has(&self, collection: u16) -> bool {
-        self.lock().contains_key(&collection)
+        self.lock().kept.contains_key(&collection)
     }
 
-    /// Frees what is kept of a collection.
+    /// Frees what is kept of a collection that was dropped, and keeps nothing of it any more: queries on snapshots of before may go on.
     pub(crate) fn forget(&self, collection: u16) {
-        self.lock().remove(&collection);
+        let mut tables = self.lock();
+        tables.kept.remove(&collection);
+        tables.dropped.insert(collection);
     }
 
     fn table(&self, collection: u16, new: impl FnOnce() -> T) -> Arc<RwLock<Kept<T>>> {
         let mut tables = self.lock();
-        let kept = || Arc::new(RwLock::new(Kept { table: new(), readings: Readings::default() }));
-        Arc::clone(tables.entry(collection).or_insert_with(kept))
+        let empty = || Arc::new(RwLock::new(Kept { table: new(), readings: Readings::default() }));
+        if tables.dropped.contains(&collection) {
+            return empty();
+        }
+        Arc::clone(tables.kept.entry(collection).or_insert_with(empty))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u16, Arc<RwLock<Kept<T>>>>> {
+    fn lock(&self) -> MutexGuard<'_, Tables<T>> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -176,6 +176,13 @@ fn tables_have_the_points_of_a_snapshot_or_tell_which_are_missing() {
     assert_eq!(fixture.pending(&third), Seen::all(50..70));
     fixture.caches.forget(fixture.entry.number);
     assert_eq!((fixture.scan(&first), fixture.pending(&first)), (all(), all()));
+    assert_eq!(fixture.origins(&first), all());
+    let (caches, number) = (&fixture.caches, fixture.entry.number);
+    let kept = [caches.codes.has(number), caches.origins.has(number), caches.pending.has(number)];
+    assert_eq!(
+        kept, [false; 3],
+        "nothing is kept of a dropped collection, though older snapshots may still be read"
+    );
 }
 
 #[test]
