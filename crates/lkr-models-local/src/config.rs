@@ -89,15 +89,15 @@ impl ModelConfig {
         }
         let Kind { model_type } = required(path)?;
         let config = match model_type.as_str() {
-            "bert" => required::<bert::RawConfig>(path)?.into_config(None)?,
+            "bert" => required::<bert::RawConfig>(path)?.into_config(None),
             "roberta" | "xlm-roberta" | "camembert" => {
-                required::<bert::RawConfig>(path)?.into_config(Some(1))?
+                required::<bert::RawConfig>(path)?.into_config(Some(1))
             }
-            "distilbert" => required::<distilbert::RawConfig>(path)?.into_config()?,
-            "modernbert" => required::<modernbert::RawConfig>(path)?.into_config()?,
-            other => return Err(error::config(format_args!("model_type {other} is not supported"))),
+            "distilbert" => required::<distilbert::RawConfig>(path)?.into_config(),
+            "modernbert" => required::<modernbert::RawConfig>(path)?.into_config(),
+            other => Err(error::config(format_args!("model_type {other} is not supported"))),
         };
-        config.checked()
+        config.and_then(Self::checked).map_err(|why| error::file(path, why.reason()))
     }
 
     fn checked(self) -> Result<Self> {
@@ -106,7 +106,8 @@ impl ModelConfig {
         let no_types = token_types == 0 && self.family == Family::Bert;
         if sizes.contains(&0) || no_types || hidden % heads != 0 {
             return Err(error::config(format_args!(
-                "sizes {:?} (hidden, heads, layers, intermediate, vocabulary, types) do not make a model",
+                "sizes {:?} (hidden, heads, layers, intermediate, vocabulary, types) do not make a model: none may be 0, and \
+                 heads must divide hidden",
                 [hidden, heads, layers, intermediate, vocabulary, token_types]
             )));
         }

@@ -18,6 +18,9 @@ use crate::steps::{Steps, VECTOR};
 use crate::tokens::{Sequence, TextTokenizer};
 use crate::weights::WeightsFile;
 
+/// What a model must be able to embed when it is opened. Some damage shows only in vectors.
+const TRIAL: &str = "A short text, to try the model.";
+
 /// The number of texts that are tokenized in one job.
 const TEXTS_PER_JOB: usize = 128;
 
@@ -70,7 +73,7 @@ impl Model {
         if kernels::to_unit(&mut vector) {
             Ok(vector)
         } else {
-            Err(error::internal("the model answered a zero vector"))
+            Err(error::internal("the model answered a vector that is zero or not finite"))
         }
     }
 }
@@ -120,6 +123,10 @@ impl LocalEmbedder {
         let encoder = Encoder::load(config, max_tokens, &weights.tensors()?, options.precision.into())?;
         let model =
             Model { tokenizer, encoder, pooling: folder.modules.pooling, hidden: config.hidden, steps, dims };
+        let trial = model.tokenizer.single(TRIAL).and_then(|trial| model.encode(&[&trial]));
+        trial.map_err(|why| {
+            error::file(dir, format_args!("it cannot embed a short text: {}", why.reason()))
+        })?;
         tracing::debug!(id = profile.id, name = profile.name, dims = profile.dims, "model opened");
         Ok(Self { profile, queries, passages, model: Arc::new(model) })
     }
@@ -131,7 +138,9 @@ fn kept_dims(truncate_dim: Option<usize>, width: usize) -> Result<usize> {
         None => Ok(width),
         Some(dims) if (1..=width).contains(&dims) => Ok(dims),
         Some(dims) => {
-            Err(error::config(format_args!("truncate_dim {dims} is not between 1 and the model's {width}")))
+            let what =
+                format_args!("truncate_dim {dims} is not between 1 and the model's {width} dimensions");
+            Err(error::config(what))
         }
     }
 }

@@ -6,7 +6,7 @@ use lkr_models::Result;
 use tokenizers::Tokenizer;
 
 use crate::error;
-use crate::tokens::{Sequence, TextTokenizer};
+use crate::tokens::{Sequence, TextTokenizer, guarded};
 
 /// A tokenizer of pairs of query and passage.
 #[derive(Debug)]
@@ -56,8 +56,8 @@ impl PairTokenizer {
 /// The special tokens before, between and after two texts, and whether the second one has type 1, found by encoding
 /// texts of one letter.
 fn special_tokens(tokenizer: &Tokenizer) -> tokenizers::Result<([Vec<u32>; 3], bool)> {
-    let bare = tokenizer.encode_fast("a", false)?;
-    let full = tokenizer.encode_fast(("a", "a"), true)?;
+    let bare = guarded(|| tokenizer.encode_fast("a", false))?;
+    let full = guarded(|| tokenizer.encode_fast(("a", "a"), true))?;
     let (bare, ids) = (bare.get_ids(), full.get_ids());
     let next = |from: usize| {
         let rest = ids.get(from..)?;

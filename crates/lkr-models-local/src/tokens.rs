@@ -1,5 +1,6 @@
 //! Converts texts to token ids and measures how well a vocabulary covers a text.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -51,7 +52,7 @@ pub(crate) struct TextTokenizer {
 impl TextTokenizer {
     /// Reads tokenizer.json from `bytes`; `path` is for messages.
     pub(crate) fn load(path: &Path, bytes: &[u8], max_tokens: usize, lower_case: bool) -> Result<Self> {
-        let mut inner = Tokenizer::from_bytes(bytes).map_err(|why| error::file(path, why))?;
+        let mut inner = guarded(|| Tokenizer::from_bytes(bytes)).map_err(|why| error::file(path, why))?;
         // `ids` applies the limit of the folder, and nothing is padded.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|why| error::file(path, why))?;
@@ -118,7 +119,7 @@ impl TextTokenizer {
         if is_short && let Some((_, ids)) = last().as_ref().filter(|(text, _)| text == prepared) {
             return Ok(ids.clone());
         }
-        let ids = self.inner.encode_fast(prepared, false)?.get_ids().to_vec();
+        let ids = guarded(|| self.inner.encode_fast(prepared, false))?.get_ids().to_vec();
         if is_short {
             *last() = Some((prepared.to_owned(), ids.clone()));
         }
@@ -128,7 +129,7 @@ impl TextTokenizer {
     /// The number of pieces of a prepared text, with each character of an unknown token as one. Where tokens are takes time to
     /// compute, and is needed of unknown ones alone.
     fn pieces_with_unknown(&self, prepared: &str, unknown: u32) -> Option<usize> {
-        let encoding = self.inner.encode_char_offsets(prepared, false).ok()?;
+        let encoding = guarded(|| self.inner.encode_char_offsets(prepared, false)).ok()?;
         let tokens = encoding.get_ids().iter().zip(encoding.get_offsets());
         let pieces = |(&id, &(start, end)): (&u32, &(usize, usize))| {
             if id == unknown { end.saturating_sub(start).max(1) } else { 1 }
@@ -148,10 +149,19 @@ fn prefix(text: &str, characters: usize) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
+/// What the tokenizer library answers, which panics on some damaged files.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> tokenizers::Result<T>) -> tokenizers::Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Err(format!("the tokenizer library panicked: {message}").into())
+    })
+}
+
 /// The special tokens before and after a text, found by encoding a text of one letter.
 fn special_tokens(tokenizer: &Tokenizer) -> tokenizers::Result<[Vec<u32>; 2]> {
-    let bare = tokenizer.encode_fast("a", false)?;
-    let full = tokenizer.encode_fast("a", true)?;
+    let bare = guarded(|| tokenizer.encode_fast("a", false))?;
+    let full = guarded(|| tokenizer.encode_fast("a", true))?;
     let (bare, full) = (bare.get_ids(), full.get_ids());
     let start = full.windows(bare.len().max(1)).position(|window| window == bare);
     let parts = start.and_then(|start| {

@@ -130,7 +130,12 @@ impl Tensors<'_> {
         if map.get(range.clone()).is_none() {
             return Err(fail(format!("tensor {name} lies outside the file")));
         }
-        Ok(Numbers { map, range, format })
+        let numbers = Numbers { map, range, format };
+        // Products of integers would hide them.
+        if !numbers.are_finite() {
+            return Err(fail(format!("tensor {name} has numbers that are not finite")));
+        }
+        Ok(numbers)
     }
 }
 
@@ -154,6 +159,15 @@ impl Numbers {
         self.map.get(self.range.clone()).unwrap_or_default()
     }
 
+    fn are_finite(&self) -> bool {
+        let bytes = self.bytes();
+        match self.format {
+            Format::F32 => are_finite(bytes, |raw| u32::from_le_bytes(raw) & 0x7f80_0000 != 0x7f80_0000),
+            Format::F16 => are_finite(bytes, |raw| u16::from_le_bytes(raw) & 0x7c00 != 0x7c00),
+            Format::Bf16 => are_finite(bytes, |raw| u16::from_le_bytes(raw) & 0x7f80 != 0x7f80),
+        }
+    }
+
     /// Copies the numbers from index `start` on into `out`, as many as fit.
     fn read(&self, start: usize, out: &mut [f32]) {
         let bytes = self.bytes();
@@ -163,6 +177,12 @@ impl Numbers {
             Format::Bf16 => convert(bytes, start, out, |raw| bf16::from_le_bytes(raw).to_f32()),
         }
     }
+}
+
+/// Whether all numbers are finite. All are looked at, which takes less time than looking whether to stop after each.
+fn are_finite<const N: usize>(bytes: &[u8], is_finite: impl Fn([u8; N]) -> bool) -> bool {
+    let (numbers, _) = bytes.as_chunks::<N>();
+    numbers.iter().fold(true, |all, &raw| all & is_finite(raw))
 }
 
 fn convert<const N: usize>(bytes: &[u8], start: usize, out: &mut [f32], to_f32: impl Fn([u8; N]) -> f32) {

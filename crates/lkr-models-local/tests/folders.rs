@@ -15,7 +15,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{copy, fixture};
-use lkr_models::ErrorKind;
+use lkr_models::{ErrorKind, Precision};
 use lkr_models_local::{LocalEmbedder, LocalOptions};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -245,6 +245,60 @@ proptest! {
         bytes[at] = byte;
         fs::write(&path, bytes).unwrap();
         let _ = LocalEmbedder::open(dir.path(), LocalOptions::default());
+    }
+}
+
+/// Products of integers would hide them: without a check, int8 makes vectors of such a model that say nothing.
+#[test]
+fn weights_that_are_not_finite_are_refused_in_every_precision() {
+    let name = "encoder.layer.0.attention.self.query.weight";
+    for (number, precision) in [(f32::NAN, Precision::Int8), (f32::INFINITY, Precision::Float32)] {
+        let dir = copy("tiny-bert-mean");
+        let path = dir.path().join("model.safetensors");
+        let mut bytes = fs::read(&path).unwrap();
+        let header = 8 + usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
+        let tensors: Value = serde_json::from_slice(&bytes[8..header]).unwrap();
+        let tensor = &tensors[name];
+        assert_eq!(tensor["dtype"], "F32");
+        let begin = header + usize::try_from(tensor["data_offsets"][0].as_u64().unwrap()).unwrap();
+        bytes[begin + 4..begin + 8].copy_from_slice(&number.to_le_bytes());
+        fs::write(&path, bytes).unwrap();
+        let options = LocalOptions { precision, ..LocalOptions::default() };
+        let error = LocalEmbedder::open(dir.path(), options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(
+            error.to_string().contains("model.safetensors: tensor ") && error.to_string().contains(name),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn model_whose_vectors_are_not_finite_is_refused() {
+    let dir = copy("tiny-bert-mean");
+    set(dir.path(), "config.json", "layer_norm_eps", json!(-1.0));
+    assert_refused(dir.path(), "it cannot embed a short text: ");
+}
+
+/// The library that reads the tokenizer panics on them.
+#[test]
+fn damaged_tokenizer_is_refused_without_a_panic() {
+    let normalizer = |map: &str| json!({ "type": "Precompiled", "precompiled_charsmap": map });
+    let template = json!({
+        "type": "TemplateProcessing",
+        "single": [{ "SpecialToken": { "id": "[CLS]", "type_id": 0 } }, { "Sequence": { "id": "A", "type_id": 0 } }],
+        "pair": [],
+        "special_tokens": {},
+    });
+    let damages = [
+        ("normalizer", normalizer("AAAA")),
+        ("normalizer", normalizer("BAAAAAAAAAAAAAAA")),
+        ("post_processor", template),
+    ];
+    for (key, value) in damages {
+        let dir = copy("tiny-bert-mean");
+        set(dir.path(), "tokenizer.json", key, value);
+        assert_refused(dir.path(), "tokenizer.json: ");
     }
 }
 
