@@ -17,7 +17,7 @@ use lkr::{
 use crate::collection::Input;
 
 /// Documents per page of a listing.
-const PAGE: usize = 1000;
+pub(crate) const PAGE: usize = 1000;
 
 /// The pause between polls of a task.
 const POLL: Duration = Duration::from_millis(20);
@@ -40,10 +40,19 @@ pub(crate) async fn import_collection(
 ) -> Result<usize> {
     let stored = sources(kb).await?;
     let expected: HashSet<&str> = inputs.iter().map(|input| input.source.as_str()).collect();
-    if let Some(other) = stored.iter().find(|source| !expected.contains(source.as_str())) {
-        bail!("the knowledge base contains {other}, which is not in this collection");
-    }
+    refuse_others(stored.iter().map(String::as_str), |source| expected.contains(source))?;
     ingest_missing(kb, inputs, &stored, import_as).await
+}
+
+/// Fails if a source is stored that is not expected.
+pub(crate) fn refuse_others<'s>(
+    mut stored: impl Iterator<Item = &'s str>,
+    is_expected: impl Fn(&str) -> bool,
+) -> Result<()> {
+    match stored.find(|source| !is_expected(source)) {
+        Some(other) => bail!("the knowledge base contains {other:?}, which is not in this collection"),
+        None => Ok(()),
+    }
 }
 
 /// Ingests the documents whose sources are not `stored` yet, whatever else the knowledge base contains, and adds their sources.

@@ -49,6 +49,15 @@ impl Copies {
         self.inputs.len()
     }
 
+    /// Tells whether a source is that of one of the documents, or of a copy.
+    pub(super) fn sources(&self) -> impl Fn(&str) -> bool {
+        let originals: HashSet<&str> = self.inputs.iter().map(|input| input.source.as_str()).collect();
+        move |source| {
+            let copied = source.rsplit_once('#').filter(|(_, n)| n.parse::<usize>().is_ok());
+            originals.contains(source) || copied.is_some_and(|(original, _)| originals.contains(original))
+        }
+    }
+
     /// Copy `n` of all documents; for 0 the documents themselves.
     pub(super) fn copy(&self, n: usize) -> impl Iterator<Item = Input> {
         self.inputs.iter().map(move |input| self.copy_of(input, n))

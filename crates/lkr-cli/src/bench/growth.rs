@@ -23,7 +23,7 @@ use crate::{
     },
     collection::Query,
     import::{import_missing, sources},
-    local_kb::LocalKnowledgeBase,
+    local_kb::{LocalKnowledgeBase, require_sources},
     stats::{Latency, mean, millis},
 };
 
@@ -107,6 +107,7 @@ pub(super) async fn measure(args: &GrowingBase, mut to: impl Write) -> Result<()
         LocalKnowledgeBase::open_with(&args.data_dir, Some(Arc::clone(embedder)), options)
     };
     let open = |options: LmdbOptions| open_with(&copying, options);
+    require_sources(&args.data_dir, copies.sources()).await?;
     let mut first = None;
     for &size in &args.chunks {
         let local_kb = open(LmdbOptions::default()).await?;

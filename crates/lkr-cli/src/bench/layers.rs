@@ -21,7 +21,7 @@ use crate::{
     },
     collection::Query,
     import::sources,
-    local_kb::LocalKnowledgeBase,
+    local_kb::{LocalKnowledgeBase, require_sources},
     stats::Latency,
 };
 
@@ -79,6 +79,7 @@ impl Sample {
 pub(super) async fn measure(args: &GrowingBase) -> Result<LayersReport> {
     let (copies, queries) = args.read()?;
     let embedder = CopyEmbedder::new(args.material.embedder()?);
+    require_sources(&args.data_dir, copies.sources()).await?;
     let local_kb = LocalKnowledgeBase::open(&args.data_dir, Some(Arc::new(embedder))).await?;
     let mut figures = LayersReport { queries: queries.len(), sizes: Vec::new() };
     for &size in &args.chunks {

@@ -18,7 +18,7 @@ use lkr::{
 use crate::{
     bench::idle::wait_until_background_work_is_done,
     import::{import_new, with_duplicates},
-    local_kb::LocalKnowledgeBase,
+    local_kb::{LocalKnowledgeBase, require_empty},
     stats::Latency,
 };
 
@@ -71,6 +71,7 @@ pub(super) struct ListingsReport {
 
 /// Measures each request on both bases in turns.
 pub(super) async fn measure(args: &Args) -> Result<ListingsReport> {
+    require_empty(&args.data_dir)?;
     let alone = LocalKnowledgeBase::create(&args.data_dir.join("alone"), None).await?;
     let beside = LocalKnowledgeBase::create(&args.data_dir.join("beside"), None).await?;
     let [own, others] = SPACES.map(SpaceName::new);

@@ -20,7 +20,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{connection::Login, exit::usage, http::Client};
 use client::{Load, LoadClient};
@@ -101,6 +101,11 @@ pub(super) struct Args {
 /// The documents to delete, if no number is given.
 const STOCK: u64 = 200;
 
+/// The command that deletes what a run left that was interrupted.
+fn removal(prefix: &str) -> String {
+    format!("`lkr rm --where '{}'`", json!({ "field": "source", "prefix": prefix }))
+}
+
 /// Measures all steps, removes what they added, and prints the results. Fails if too many requests failed.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let (steps, mix) = (steps(&args.clients, &args.rate)?, Mix::parse(&args.kind)?);
@@ -112,7 +117,12 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let prefix = &load.requests.prefix;
     if writes {
         let mut err = io::stderr();
-        writeln!(err, "sources of added documents begin with {prefix}; they are removed at the end")?;
+        writeln!(
+            err,
+            "sources of added documents begin with {prefix}; they are removed at the end, and after an interruption \
+             with {}",
+            removal(prefix)
+        )?;
     }
     let measured = measure_all(&load, &client, &steps, args);
     if writes {

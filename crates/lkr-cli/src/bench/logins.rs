@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    io::{self, Write as _},
     path::PathBuf,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
@@ -55,6 +56,12 @@ pub(super) fn measure(args: &Args) -> Result<LoginsReport> {
     ensure!(!queries.is_empty(), "{} has no queries", args.dir.display());
     let admin = args.login.log_in()?;
     let accounts: Vec<Value> = (0..LOGIN_CLIENTS).map(credentials).collect();
+    let names: Vec<&str> = accounts.iter().filter_map(|account| account.get("username")?.as_str()).collect();
+    writeln!(
+        io::stderr(),
+        "the accounts {} are removed at the end; after an interruption, remove them by hand",
+        names.join(", ")
+    )?;
     let created = accounts.iter().try_for_each(|account| admin.post("/users", account).map(drop));
     let report = created
         .context("create accounts to log in with")

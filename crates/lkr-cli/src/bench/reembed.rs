@@ -66,7 +66,7 @@ pub(super) async fn measure(args: &Args) -> Result<ReembedReport> {
     inputs.truncate(args.documents.unwrap_or(usize::MAX));
     let queries = Gold::read(&args.material.dir, None)?.queries;
     let original = args.material.embedder()?;
-    let kb = LocalKnowledgeBase::open(&args.data_dir, Some(Arc::clone(&original))).await?.kb;
+    let kb = LocalKnowledgeBase::create(&args.data_dir, Some(Arc::clone(&original))).await?.kb;
     let documents = ingest_all(&kb, inputs).await?.len();
     let mut searches =
         Searches { kb: &kb, queries: &queries, cosines: HashMap::new(), query_count: 0, failed: 0, mixed: 0 };

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use lkr::{Metadata, NewDocument, Scope, SpaceName, Submission, ports::Embedder};
 use time::{Date, Duration, macros::date};
 
@@ -10,7 +10,7 @@ use crate::{
     bench::copies::Copies,
     collection::Input,
     import::{import_new, with_duplicates},
-    local_kb::LocalKnowledgeBase,
+    local_kb::{LocalKnowledgeBase, require_sources},
 };
 
 /// The metadata key of the date that each document has.
@@ -18,6 +18,9 @@ pub(super) const DATE_KEY: &str = "date";
 
 /// The date of the first document. Each later one is a day younger.
 const FIRST_DATE: Date = date!(2000 - 01 - 01);
+
+/// The names of their folders.
+const NAMES: [&str; 3] = ["many", "one", "alone"];
 
 /// Knowledge bases with copies of the same documents.
 #[derive(Debug)]
@@ -43,10 +46,14 @@ impl SpaceBases {
         documents: &Copies,
         spaces: usize,
     ) -> Result<Self> {
+        require_own(data_dir)?;
         let open = async |name: &str| {
-            LocalKnowledgeBase::open(&data_dir.join(name), Some(Arc::clone(embedder))).await
+            let folder = data_dir.join(name);
+            require_sources(&folder, documents.sources()).await?;
+            LocalKnowledgeBase::open(&folder, Some(Arc::clone(embedder))).await
         };
-        let (many, one, alone) = (open("many").await?, open("one").await?, open("alone").await?);
+        let [many, one, alone] = NAMES;
+        let (many, one, alone) = (open(many).await?, open(one).await?, open(alone).await?);
         let spaces: Vec<SpaceName> =
             (0..spaces).map(|n| space(&format!("space-{n}"))).collect::<Result<_>>()?;
         let bases = Self { many, one, alone, spaces, documents: documents.count() };
@@ -81,6 +88,17 @@ impl SpaceBases {
         for base in [self.many, self.one, self.alone] {
             base.kb.close().await;
         }
+    }
+}
+
+/// Fails if a folder contains anything but the knowledge bases of an earlier run.
+fn require_own(data_dir: &Path) -> Result<()> {
+    let names = data_dir.read_dir().into_iter().flatten().flatten().map(|entry| entry.file_name());
+    match names.into_iter().find(|name| NAMES.iter().all(|own| name != own)) {
+        Some(other) => {
+            bail!("{} contains {}, which is not of this benchmark", data_dir.display(), other.display())
+        }
+        None => Ok(()),
     }
 }
 
@@ -137,5 +155,12 @@ mod tests {
             assert_eq!(bases.date_of_last(3).unwrap(), "2000-01-05");
             bases.close().await;
         }
+        std::fs::create_dir(folder.path().join("store")).unwrap();
+        let refused =
+            SpaceBases::build(folder.path(), &embedder, &documents, 3).await.map(|_| ()).unwrap_err();
+        assert!(
+            refused.to_string().ends_with(" contains store, which is not of this benchmark"),
+            "{refused}"
+        );
     }
 }

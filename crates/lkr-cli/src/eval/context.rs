@@ -70,11 +70,12 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let data_dir = args.data_dir.as_deref().unwrap_or(temporary.path());
     let report = runtime.block_on(async {
         let name = name_of(&args.dir)?;
-        let local_kb = LocalKnowledgeBase::open(data_dir, args.embedder()?).await?;
+        let inputs = collection(&args.dir)?;
+        let local_kb = LocalKnowledgeBase::of_collection(data_dir, &inputs, args.embedder()?).await?;
         let spool = tempfile::tempdir().context("create a temporary folder")?;
         let reader = FileReader::in_process(spool.path().to_owned(), FileTools::default())?;
         let import_as = if args.as_files { ImportAs::MarkdownFiles(&reader) } else { ImportAs::Texts };
-        import_collection(&local_kb.kb, collection(&args.dir)?, import_as).await?;
+        import_collection(&local_kb.kb, inputs, import_as).await?;
         let report = evaluate(&local_kb.kb, &gold, name).await;
         local_kb.kb.close().await;
         report

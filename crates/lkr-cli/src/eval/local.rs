@@ -55,7 +55,7 @@ async fn evaluate(args: &Args, data_dir: &Path, gold: &Gold) -> Result<(LocalRep
     let name = name_of(&args.dir)?;
     let inputs = collection(&args.dir)?;
     let mut citations = Citations::of(inputs.iter().map(|input| (input.source.clone(), input.text.clone())));
-    let local_kb = LocalKnowledgeBase::open(data_dir, args.embedder()?).await?;
+    let local_kb = LocalKnowledgeBase::of_collection(data_dir, &inputs, args.embedder()?).await?;
     let spool = tempfile::tempdir().context("create a temporary folder")?;
     let reader = FileReader::in_process(spool.path().to_owned(), FileTools::default())?;
     let import_as = if args.as_files { ImportAs::MarkdownFiles(&reader) } else { ImportAs::Texts };

@@ -1,6 +1,10 @@
 //! The space, the documents and the account that are measured with.
 
-use std::{thread, time::Duration};
+use std::{
+    io::{self, Write as _},
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use lkr::DocId;
@@ -34,6 +38,10 @@ impl Fixture {
         let password =
             format!("{:032x}", std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0));
         let account = json!({ "username": name, "password": password, "must_change_password": false });
+        writeln!(
+            io::stderr(),
+            "the account and the space {name} are removed at the end; after an interruption, remove them by hand"
+        )?;
         admin.post("/users", &account).context("create an account")?;
         let mut fixture = Self {
             name,
