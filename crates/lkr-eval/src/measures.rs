@@ -59,7 +59,9 @@ fn ndcg(ranked: &[f64], gains: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn dcg(gains: &[f64]) -> f64 {
-    gains.iter().take(CUTOFF).zip(2_u32..).map(|(gain, discount)| gain / f64::from(discount).log2()).sum()
+    let discounted = |(gain, discount): (&f64, u32)| gain / f64::from(discount).log2();
+    // The sum of no numbers is -0.0 in Rust, which shows.
+    gains.iter().take(CUTOFF).zip(2_u32..).map(discounted).fold(0.0, |sum, gain| sum + gain)
 }
 
 fn reciprocal_rank(ranked: &[f64]) -> f64 {
@@ -119,6 +121,7 @@ mod tests {
         assert_eq!(of(&["a"], &[]), Measures::default());
         assert_eq!(Measures::mean(&[]), Measures::default());
         assert_eq!(Measures::mean(&[perfect, Measures::default()]).ndcg_at_10, 0.5);
+        assert!(of(&[], &[("a", 1.0)]).ndcg_at_10.is_sign_positive(), "it is printed without a sign");
     }
 
     /// A ranking of some of thirty items, and the gains of some of them.
