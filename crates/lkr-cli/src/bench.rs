@@ -28,12 +28,9 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, Result};
 
-use crate::{
-    collection::{Gold, collection},
-    local_kb::LocalKnowledgeBase,
-};
+use crate::{collection::Gold, local_kb::LocalKnowledgeBase};
 use growing_base::GrowingBase;
-use material::{Material, at_least_one};
+use material::{Material, at_least_one, read_documents};
 use report::SpeedReport;
 
 /// The arguments of `lkr bench`.
@@ -108,8 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 async fn measure(speed: &SpeedArgs) -> Result<SpeedReport> {
-    let mut inputs = collection(&speed.material.dir)?;
-    inputs.truncate(speed.documents.unwrap_or(usize::MAX));
+    let inputs = read_documents(&speed.material.dir, speed.documents)?;
     let gold = Gold::read(&speed.material.dir, None)?;
     let local_kb = LocalKnowledgeBase::create(&speed.data_dir, Some(speed.material.embedder()?)).await?;
     let embedder = local_kb.embedder.as_ref().context("a model")?;

@@ -8,8 +8,8 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use lkr::{
-    Dedup, KnowledgeBase, ListFilter, Metadata, NewDocument, NewFile, Scope, Submission, Task, TaskId,
-    TaskLists,
+    Dedup, Document, KnowledgeBase, ListFilter, Metadata, NewDocument, NewFile, Scope, Submission, Task,
+    TaskId, TaskLists,
     files::{FilePlugins, FileReader, FileSource, extracted_text},
     stem_and_suffix,
 };
@@ -31,14 +31,34 @@ pub(crate) enum ImportAs<'a> {
     MarkdownFiles(&'a FileReader),
 }
 
+impl ImportAs<'_> {
+    /// Fails if a stored document did not enter the knowledge base like this.
+    fn check(self, document: &Document) -> Result<()> {
+        let source = &document.source;
+        match (self, document.original.is_some()) {
+            (Self::Texts, true) => bail!("the knowledge base contains {source:?} as a file, not as a text"),
+            (Self::MarkdownFiles(_), false) => {
+                bail!("the knowledge base contains {source:?} as a text, not as a file")
+            }
+            (Self::Texts, false) | (Self::MarkdownFiles(_), true) => Ok(()),
+        }
+    }
+}
+
 /// Ingests the documents that are not stored yet, including duplicates, and returns their number. Fails if the
-/// knowledge base contains other documents.
+/// knowledge base contains other documents, or some that entered it in another way.
 pub(crate) async fn import_collection(
     kb: &KnowledgeBase,
     inputs: Vec<Input>,
     import_as: ImportAs<'_>,
 ) -> Result<usize> {
-    let stored = sources(kb).await?;
+    let mut stored = HashSet::new();
+    each_document(kb, |document| {
+        import_as.check(&document)?;
+        stored.insert(document.source);
+        Ok(())
+    })
+    .await?;
     let expected: HashSet<&str> = inputs.iter().map(|input| input.source.as_str()).collect();
     refuse_others(stored.iter().map(String::as_str), |source| expected.contains(source))?;
     ingest_missing(kb, inputs, &stored, import_as).await
@@ -110,8 +130,9 @@ async fn ingest_each<T>(
 }
 
 async fn submit_text(kb: &KnowledgeBase, Input { title, source, text }: Input) -> Result<Task> {
+    let context = format!("add {source}");
     let document = NewDocument { title, source, text, ..NewDocument::default() };
-    Ok(kb.submit(document, with_duplicates()).await?)
+    kb.submit(document, with_duplicates()).await.context(context)
 }
 
 async fn submit_file(kb: &KnowledgeBase, reader: &FileReader, input: Input) -> Result<Task> {
@@ -129,8 +150,9 @@ async fn submit_file(kb: &KnowledgeBase, reader: &FileReader, input: Input) -> R
     let extracted = reader.read(read, &FilePlugins::default()).await;
     let extracted = extracted.map_err(|error| anyhow!("read {source}: {}", error.reason()))?;
     let (title, extracted) = (stem_and_suffix(&file_name).0.to_owned(), extracted_text(extracted));
+    let context = format!("add {source}");
     let file = NewFile { file_name, file, size_bytes, extracted, title, source, metadata: Metadata::new() };
-    Ok(kb.submit_file(file, with_duplicates()).await?)
+    kb.submit_file(file, with_duplicates()).await.context(context)
 }
 
 /// A submission that also accepts duplicates.
@@ -150,17 +172,26 @@ fn file_name(source: &str) -> String {
 /// The sources of all documents. Waits first for the documents that an interrupted run left unfinished. Reads all documents and
 /// tasks.
 pub(crate) async fn sources(kb: &KnowledgeBase) -> Result<HashSet<String>> {
+    let mut sources = HashSet::new();
+    each_document(kb, |document| {
+        sources.insert(document.source);
+        Ok(())
+    })
+    .await?;
+    Ok(sources)
+}
+
+async fn each_document(kb: &KnowledgeBase, mut visit: impl FnMut(Document) -> Result<()>) -> Result<()> {
     while is_busy(kb).await? {
         tokio::time::sleep(POLL).await;
     }
-    let mut sources = HashSet::new();
     let mut after = None;
     loop {
         let page = kb.list(&Scope::All, &ListFilter::default(), after, PAGE).await?;
-        sources.extend(page.items.into_iter().map(|document| document.source));
+        page.items.into_iter().try_for_each(&mut visit)?;
         after = page.next;
         if after.is_none() {
-            return Ok(sources);
+            return Ok(());
         }
     }
 }
@@ -218,12 +249,15 @@ mod tests {
         let inputs = vec![Input { title: "Animals".to_owned(), source: source.clone(), text: text.clone() }];
         let files = ImportAs::MarkdownFiles(&reader);
         assert_eq!(import_collection(&kb, inputs.clone(), files).await.unwrap(), 1);
+        let again = inputs.clone();
         assert_eq!(import_collection(&kb, inputs, files).await.unwrap(), 0);
         let document = kb.list(&Scope::All, &ListFilter::default(), None, 2).await.unwrap().items.remove(0);
-        assert_eq!((document.title.as_str(), document.source), ("simple", source));
+        assert_eq!((document.title.as_str(), document.source), ("simple", source.clone()));
         assert_eq!(kb.text(document.doc_id).await.unwrap().unwrap(), text);
         let found = kb.search(&lkr::SearchRequest::new("zebra")).await.unwrap();
         assert_eq!(found.response.results[0].path, ["My zebra"]);
+        let refused = import_collection(&kb, again, ImportAs::Texts).await.unwrap_err().to_string();
+        assert!(refused.contains(&source) && refused.contains("as a file"), "{refused}");
     }
 
     #[test]

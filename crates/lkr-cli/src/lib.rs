@@ -21,6 +21,7 @@ mod leading_flags;
 mod local_kb;
 mod mcp;
 mod migrate;
+mod output_file;
 mod parse;
 mod program;
 mod stats;

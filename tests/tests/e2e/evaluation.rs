@@ -113,18 +113,24 @@ fn lkr_eval_runs_in_process_and_reuses_its_data_dir() {
     let other = folder.path().join("other");
     fs::create_dir(&other).unwrap();
     let other = collection(&other);
-    fs::write(Path::new(&other).join("corpus.jsonl"), json!({ "_id": "x", "text": "else" }).to_string())
-        .unwrap();
-    let rejected = lkr(&["eval", "--data-dir", &data_dir, &other]);
+    let put = |name: &str, text: &str| fs::write(Path::new(&other).join(name), text).unwrap();
+    let refused = |arguments: &[&str], reason: &str| {
+        let output = lkr(arguments);
+        assert!(!output.status.success() && printed(&output).contains(reason), "{}", printed(&output));
+    };
+    put("corpus.jsonl", &json!({ "_id": "x", "text": "else" }).to_string());
+    refused(&["eval", "--data-dir", &data_dir, &other], "no judged document is in the collection: io1");
+    put("qrels.tsv", "q\tx\t1\nr\ty\t1\n");
+    refused(&["eval", "--data-dir", &data_dir, &other], "which is not in this collection");
+    let incomplete = lkr(&["eval", &other]);
+    let warning = "warning: 1 of 2 judged documents are not in the collection, such as y";
     assert!(
-        !rejected.status.success() && printed(&rejected).contains("which is not in this collection"),
+        incomplete.status.success() && printed(&incomplete).contains(warning),
         "{}",
-        printed(&rejected)
+        printed(&incomplete)
     );
-    let serverless = lkr(&["eval", "--mode", "flat", &dir]);
-    assert!(
-        !serverless.status.success() && printed(&serverless).contains("--server"),
-        "{}",
-        printed(&serverless)
-    );
+
+    refused(&["eval", "--data-dir", &data_dir, "--as-files", &dir], "as a text, not as a file");
+    refused(&["eval", "--json", &path("nowhere/figures"), &dir], "nowhere/figures");
+    refused(&["eval", "--mode", "flat", &dir], "--server");
 }

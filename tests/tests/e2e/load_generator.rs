@@ -67,6 +67,7 @@ fn load_in_closed_and_open_loop_is_measured_and_leaves_no_document() {
         shown.contains("error space 1004: ") && shown.contains("requests failed, more than 0"),
         "{shown}"
     );
+    assert!(shown.lines().any(|line| line.contains(", first: ") && line.contains("nowhere")), "{shown}");
 }
 
 #[test]

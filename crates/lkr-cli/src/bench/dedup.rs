@@ -8,13 +8,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use lkr::{DocId, NewDocument, ports::Precision};
 use lkr_ingest::SimhashIndex;
 
 use crate::{
-    bench::random::XorShift64,
-    collection::collection,
+    bench::{
+        material::{at_least_one, read_documents},
+        random::XorShift64,
+    },
     local_kb::{LocalKnowledgeBase, embedder},
 };
 
@@ -28,10 +30,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "FOLDER")]
     model: Option<PathBuf>,
     /// Look up among this many fingerprints.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = at_least_one)]
     fingerprints: usize,
     /// Ingest this many documents, one after another.
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
     documents: usize,
     /// Use the collection in this folder.
     dir: PathBuf,
@@ -52,9 +54,7 @@ pub(super) struct DedupReport {
 
 /// Ingests documents, and looks up fingerprints after each.
 pub(super) async fn measure(args: &Args) -> Result<DedupReport> {
-    let mut inputs = collection(&args.dir)?;
-    inputs.truncate(args.documents);
-    ensure!(!inputs.is_empty(), "{} contains no documents", args.dir.display());
+    let inputs = read_documents(&args.dir, Some(args.documents))?;
     let documents = inputs.len();
     let embedder =
         args.model.as_deref().map(|model| embedder(model, Precision::default(), None)).transpose()?;

@@ -14,10 +14,13 @@ use lkr::{DocId, Document, Scope, ports::Embedder};
 
 use crate::{
     bench::{
-        copies::CopyEmbedder, idle::wait_until_background_work_is_done, ingest::ingest_all,
-        material::Material, random::XorShift64,
+        copies::CopyEmbedder,
+        idle::wait_until_background_work_is_done,
+        ingest::ingest_all,
+        material::{Material, read_documents},
+        random::XorShift64,
     },
-    collection::{Input, collection},
+    collection::Input,
     local_kb::LocalKnowledgeBase,
 };
 
@@ -69,9 +72,8 @@ pub(super) struct DiskReport {
 
 /// Ingests a collection, replaces its documents by lot, and deletes most of them.
 pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
-    let inputs = collection(&args.material.dir)?;
+    let inputs = read_documents(&args.material.dir, None)?;
     let documents = inputs.len();
-    ensure!(documents > 0, "{} contains no documents", args.material.dir.display());
     // Texts that come back are not embedded again.
     let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));
     let dims = embedder.profile().dims as u64;

@@ -2,15 +2,15 @@
 
 use std::{collections::HashSet, path::PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use lkr::Scope;
 
 use crate::{
     bench::{
         copies::Copies,
-        material::{Material, at_least_one},
+        material::{Material, at_least_one, read_documents},
     },
-    collection::{Gold, Query, collection},
+    collection::{Gold, Query},
     exit::usage,
     import::import_missing,
     local_kb::LocalKnowledgeBase,
@@ -39,8 +39,7 @@ pub(super) struct GrowingBase {
 impl GrowingBase {
     /// The documents with their copies, and the queries.
     pub(super) fn read(&self) -> Result<(Copies, Vec<Query>)> {
-        let inputs = collection(&self.material.dir)?;
-        ensure!(!inputs.is_empty(), "{} contains no documents", self.material.dir.display());
+        let inputs = read_documents(&self.material.dir, None)?;
         if !self.chunks.is_sorted() {
             return Err(usage("the numbers of chunks must be in growing order"));
         }

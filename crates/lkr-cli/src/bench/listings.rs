@@ -16,7 +16,7 @@ use lkr::{
 };
 
 use crate::{
-    bench::idle::wait_until_background_work_is_done,
+    bench::{idle::wait_until_background_work_is_done, material::at_least_one},
     import::{import_new, with_duplicates},
     local_kb::{LocalKnowledgeBase, require_empty},
     stats::Latency,
@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     documents: usize,
     /// Run each request this many times.
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = at_least_one)]
     runs: usize,
 }
 

@@ -10,7 +10,6 @@ mod server_use;
 mod tally;
 
 use std::{
-    fs,
     io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
@@ -22,9 +21,15 @@ use std::{
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
 
-use crate::{connection::Login, exit::usage, http::Client};
+use crate::{
+    bench::connection::{Connection, Response},
+    connection::Login,
+    exit::usage,
+    http::Client,
+    output_file::OutputFile,
+};
 use client::{Load, LoadClient};
-use documents::Documents;
+use documents::{Documents, Ended};
 use kind::{Kind, Mix};
 use pace::{Pace, SystemClock};
 use report::{Ingestion, Step};
@@ -41,6 +46,9 @@ const OPEN_LOOP_CLIENTS: usize = 64;
 
 /// The most clients. Each is a thread with a connection.
 const MAX_CLIENTS: usize = 4_096;
+
+/// The largest size of an added document. Servers accept no larger text.
+const MAX_DOCUMENT_BYTES: i64 = 16 << 20;
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("questions").required(true).args(["queries", "dir"]))]
@@ -84,8 +92,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     stock: Option<u64>,
     /// Add documents of about this size.
-    #[arg(long, value_name = "BYTES", default_value_t = 2_000)]
-    document_bytes: usize,
+    #[arg(long, value_name = "BYTES", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=MAX_DOCUMENT_BYTES))]
+    document_bytes: u32,
     /// Fail if more requests than this failed, in all steps together.
     #[arg(long, value_name = "N", default_value_t = 0)]
     max_errors: u64,
@@ -112,8 +120,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let writes = mix.has(Kind::Add) || mix.has(Kind::Delete) || args.stock.is_some();
     let client = if writes { args.login.log_in()? } else { args.login.client()? };
     let load = load(args, mix, &client)?;
-    // A server that does not answer would fail millions of requests.
-    client.page("/healthz")?;
+    let json = args.json.as_deref().map(OutputFile::open).transpose()?;
+    check_ready(&load.url)?;
     let prefix = &load.requests.prefix;
     if writes {
         let mut err = io::stderr();
@@ -124,16 +132,26 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
             removal(prefix)
         )?;
     }
-    let measured = measure_all(&load, &client, &steps, args);
+    let mut measured = Vec::new();
+    let mut outcome = measure_all(&load, &client, &steps, args, &mut measured);
     if writes {
         // Documents whose tasks end later would remain.
         let drained = load.documents.drain(&client).map(drop);
         let removed = documents::remove(&client, prefix);
-        let steps = measured?;
-        drained.and(removed)?;
-        return print(args, &steps);
+        outcome = outcome.and(drained).and(removed);
     }
-    print(args, &measured?)
+    // What was measured is printed even if the server is gone.
+    let printed = if measured.is_empty() { Ok(()) } else { print(&measured, json, args.max_errors) };
+    outcome.and(printed).map(|()| ExitCode::SUCCESS)
+}
+
+/// Fails if the server is not ready, or cannot be reached like the clients do. It would fail millions of requests.
+fn check_ready(url: &str) -> Result<()> {
+    let mut connection = Connection::open(url)?;
+    let request = connection.encode("GET", "/readyz", "", "");
+    let Response { status, body, .. } = connection.send(&request).context("GET /readyz")?;
+    ensure!(status == 200, "the server is not ready: {}", String::from_utf8_lossy(body));
+    Ok(())
 }
 
 /// The clients and the rate of each step.
@@ -165,24 +183,36 @@ fn load(args: &Args, mix: Mix, client: &Client) -> Result<Load> {
         url: client.base().to_owned(),
         token: client.token().unwrap_or_default().to_owned(),
         mix,
-        requests: Requests::new(queries, &args.space, filter, args.document_bytes)?,
+        requests: Requests::new(queries, &args.space, filter, args.document_bytes as usize)?,
         documents: Documents::default(),
     })
 }
 
+/// Adds to `measured` what was measured before a failure, too.
 fn measure_all(
     load: &Load,
     client: &Client,
     steps: &[(usize, Option<f64>)],
     args: &Args,
-) -> Result<Vec<Step>> {
+    measured: &mut Vec<Step>,
+) -> Result<()> {
     let stock = args.stock.unwrap_or(if load.mix.has(Kind::Delete) { STOCK } else { 0 });
     load.add_stock(client, stock)?;
-    steps.iter().map(|(clients, rate)| measure(load, client, (*clients, *rate), args)).collect()
+    steps.iter().try_for_each(|step| {
+        let (step, outcome) = measure(load, client, *step, args)?;
+        measured.push(step);
+        outcome
+    })
 }
 
-/// Measures one step.
-fn measure(load: &Load, client: &Client, step: (usize, Option<f64>), args: &Args) -> Result<Step> {
+/// Measures one step. The second result tells whether the tasks of its documents could be read; what it added is unknown
+/// otherwise.
+fn measure(
+    load: &Load,
+    client: &Client,
+    step: (usize, Option<f64>),
+    args: &Args,
+) -> Result<(Step, Result<()>)> {
     let (count, rate) = step;
     if load.mix.has(Kind::Cached) {
         load.cache(client)?;
@@ -190,16 +220,19 @@ fn measure(load: &Load, client: &Client, step: (usize, Option<f64>), args: &Args
     let mut clients: Vec<LoadClient<'_>> = (0..count).map(|number| LoadClient::new(load, number)).collect();
     let (started, clock) = (Instant::now(), SystemClock::start());
     let warm_up = Pace::start(&clock, rate, Duration::from_secs(args.warm_up), Duration::ZERO);
-    run_clients(load, client, &mut clients, &warm_up)?;
+    run_clients(load, client, &mut clients, &warm_up)?.1?;
     let before = ServerUse::read(client);
     let pace = Pace::start(&clock, rate, Duration::from_secs(args.seconds), GRACE);
-    let tally = run_clients(load, client, &mut clients, &pace)?;
+    let (tally, followed) = run_clients(load, client, &mut clients, &pace)?;
     let seconds = pace.length().as_secs_f64();
     let after = ServerUse::read(client);
-    let ended = load.documents.drain(client)?;
+    let (ended, outcome) = match followed.and_then(|()| load.documents.drain(client)) {
+        Ok(ended) => (ended, Ok(())),
+        Err(error) => (Ended::default(), Err(error)),
+    };
     let has_documents = ended.done + ended.failed > 0;
     let ingestion = Ingestion { ended, seconds: started.elapsed().as_secs_f64() };
-    Ok(Step {
+    let step = Step {
         clients: count,
         rate,
         seconds,
@@ -207,19 +240,20 @@ fn measure(load: &Load, client: &Client, step: (usize, Option<f64>), args: &Args
         cpu_seconds: after.cpu_seconds.zip(before.cpu_seconds).map(|(after, before)| after - before),
         memory_bytes: after.memory_bytes,
         ingestion: has_documents.then_some(ingestion),
-    })
+    };
+    Ok((step, outcome))
 }
 
-/// Runs all clients at once until the pace ends.
+/// Runs all clients at once until the pace ends. The second result tells whether added documents could be followed until then.
 fn run_clients(
     load: &Load,
     client: &Client,
     clients: &mut [LoadClient<'_>],
     pace: &Pace<'_, SystemClock>,
-) -> Result<Tally> {
+) -> Result<(Tally, Result<()>)> {
     let (tally, is_done) = (Mutex::new(Tally::default()), AtomicBool::new(false));
     let panicked = |_| anyhow!("a client panicked");
-    thread::scope(|scope| {
+    let followed = thread::scope(|scope| {
         let follower =
             load.mix.has(Kind::Delete).then(|| scope.spawn(|| load.documents.follow(client, &is_done)));
         let running: Vec<_> =
@@ -228,22 +262,23 @@ fn run_clients(
             running.into_iter().map(|client| client.join().map_err(panicked)?).collect();
         is_done.store(true, Ordering::Relaxed);
         let followed = follower.map_or(Ok(()), |follower| follower.join().map_err(panicked)?);
-        ended.and(followed)
+        ended.map(|_| followed)
     })?;
     let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     tally.unsent = pace.unsent();
-    Ok(tally)
+    Ok((tally, followed))
 }
 
-fn print(args: &Args, steps: &[Step]) -> Result<ExitCode> {
+/// Fails if more requests failed than may.
+fn print(steps: &[Step], json: Option<OutputFile>, max_errors: u64) -> Result<()> {
     write!(io::stdout(), "{}", report::text(steps)?)?;
-    if let Some(file) = &args.json {
+    if let Some(file) = json {
         let json = serde_json::to_string_pretty(&report::json(steps)?)?;
-        fs::write(file, json + "\n").with_context(|| format!("write {}", file.display()))?;
+        file.write(|file| writeln!(file, "{json}"))?;
     }
     let failed: u64 = steps.iter().map(Step::failed).sum::<Result<u64>>()?;
-    ensure!(failed <= args.max_errors, "{failed} requests failed, more than {}", args.max_errors);
-    Ok(ExitCode::SUCCESS)
+    ensure!(failed <= max_errors, "{failed} requests failed, more than {max_errors}");
+    Ok(())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
 
 use crate::{
+    bench::material::at_least_one,
     collection::{Gold, Query},
     connection::Login,
     http::Client,
@@ -28,7 +29,7 @@ const LOGIN_CLIENTS: usize = 4;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Search with this many clients at once.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     searchers: usize,
     /// Fail if the ratio is above this.
     #[arg(long, value_name = "RATIO")]

@@ -1,10 +1,18 @@
 //! What benchmarks measure with.
 
-use std::{num::NonZero, path::PathBuf, sync::Arc};
+use std::{
+    num::NonZero,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
+use anyhow::{Result, ensure};
 use lkr::ports::{Embedder, Precision};
 
-use crate::local_kb;
+use crate::{
+    collection::{Input, collection},
+    local_kb,
+};
 
 /// The model and the collection of a benchmark.
 #[derive(Debug, clap::Args)]
@@ -23,14 +31,25 @@ pub(super) struct Material {
 }
 
 /// Parses a number of documents or queries: nothing can be measured with none.
-pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
-    let number: Result<NonZero<usize>, _> = text.parse();
+pub(super) fn at_least_one(text: &str) -> std::result::Result<usize, String> {
+    let number: std::result::Result<NonZero<usize>, _> = text.parse();
     number.map(NonZero::get).map_err(|_| "it must be a whole number, and at least 1".to_owned())
+}
+
+/// Reads the documents of a collection, or the first of them.
+///
+/// # Errors
+/// If it has none: nothing can be measured without any.
+pub(super) fn read_documents(dir: &Path, limit: Option<usize>) -> Result<Vec<Input>> {
+    let mut inputs = collection(dir)?;
+    ensure!(!inputs.is_empty(), "{} contains no documents", dir.display());
+    inputs.truncate(limit.unwrap_or(usize::MAX));
+    Ok(inputs)
 }
 
 impl Material {
     /// Opens the model.
-    pub(super) fn embedder(&self) -> anyhow::Result<Arc<dyn Embedder>> {
+    pub(super) fn embedder(&self) -> Result<Arc<dyn Embedder>> {
         local_kb::embedder(&self.model, self.precision, self.dims)
     }
 }

@@ -13,11 +13,11 @@ use lkr::{KnowledgeBase, SearchRequest, TaskId, TaskStatus, ports::Embedder};
 
 use super::{
     ingest::ingest_all,
-    material::{Material, at_least_one},
+    material::{Material, at_least_one, read_documents},
     rotated::RotatedEmbedder,
 };
 use crate::{
-    collection::{Gold, Query, collection},
+    collection::{Gold, Query},
     local_kb::LocalKnowledgeBase,
     stats::Latency,
 };
@@ -62,8 +62,7 @@ type Cosines = HashMap<(usize, String), f32>;
 
 /// Ingests the documents, searches, starts re-embedding, and searches until it ends.
 pub(super) async fn measure(args: &Args) -> Result<ReembedReport> {
-    let mut inputs = collection(&args.material.dir)?;
-    inputs.truncate(args.documents.unwrap_or(usize::MAX));
+    let inputs = read_documents(&args.material.dir, args.documents)?;
     let queries = Gold::read(&args.material.dir, None)?.queries;
     let original = args.material.embedder()?;
     let kb = LocalKnowledgeBase::create(&args.data_dir, Some(Arc::clone(&original))).await?.kb;

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use lkr::{
     FilterExpr, Layer, PointId, Scope, SearchFilters, SearchOptions, SearchRequest,
     ports::{EmbedKind, Embedder, VectorStore},
@@ -21,10 +21,10 @@ use crate::{
     bench::{
         copies::{Copies, CopyEmbedder},
         idle::wait_until_background_work_is_done,
-        material::Material,
+        material::{Material, at_least_one, read_documents},
         space_bases::{DATE_KEY, SpaceBases},
     },
-    collection::{Gold, Query, collection},
+    collection::{Gold, Query},
     local_kb::LocalKnowledgeBase,
     stats::{Latency, mean},
 };
@@ -38,13 +38,13 @@ pub(super) struct Args {
     #[command(flatten)]
     material: Material,
     /// Measure with this many spaces. Each contains copies of the same documents, with slightly different texts and vectors.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
     spaces: usize,
     /// Use the first N documents of the collection. The first 20 of gitlab_handbook have about 1,000 chunks.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = at_least_one)]
     documents: usize,
     /// Run this many queries.
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
     queries: usize,
 }
 
@@ -87,9 +87,7 @@ struct Measured<'a> {
 }
 
 pub(super) async fn measure(args: &Args) -> Result<SpacesReport> {
-    let mut inputs = collection(&args.material.dir)?;
-    inputs.truncate(args.documents);
-    ensure!(!inputs.is_empty(), "{} contains no documents", args.material.dir.display());
+    let inputs = read_documents(&args.material.dir, Some(args.documents))?;
     let mut queries = Gold::read(&args.material.dir, None)?.queries;
     queries.truncate(args.queries);
     let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));

@@ -1,4 +1,7 @@
-use std::{collections::HashMap, path::Path};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    path::Path,
+};
 
 use anyhow::{Context, Result, bail};
 use lkr::CharSpan;
@@ -91,6 +94,14 @@ impl Gold {
         }
         Ok(Self { queries, sections })
     }
+
+    /// The judged documents that are not among `ids`, in order, and the number of all judged ones.
+    pub(crate) fn unknown_documents(&self, ids: &HashSet<&str>) -> (BTreeSet<&str>, usize) {
+        let judged = self.queries.iter().flat_map(|query| query.documents.keys().map(String::as_str));
+        let judged: BTreeSet<&str> = judged.collect();
+        let count = judged.len();
+        (judged.into_iter().filter(|id| !ids.contains(id)).collect(), count)
+    }
 }
 
 /// The gains of documents and of sections, by query.
@@ -170,6 +181,7 @@ mod tests {
         let query = &gold.queries[0];
         assert_eq!(query.documents, gains(&[("a", 2.0), ("b", 1.0)]));
         assert_eq!(query.passages, gains(&[("a#0", 1.0), ("a#1", 2.0)]));
+        assert_eq!(gold.unknown_documents(&HashSet::from(["c", "b"])), (BTreeSet::from(["a"]), 2));
 
         put("queries_train.jsonl", "{\"_id\":\"t\",\"text\":\"how\"}\n");
         put("qrels_train.tsv", "t\tb\t1\n");

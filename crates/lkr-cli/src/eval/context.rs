@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::{
     collection::{Gold, Query, collection, name_of},
-    eval::{args::Args, output::print_report},
+    eval::{args::Args, check_judgements, output::Output},
     import::{ImportAs, import_collection},
     local_kb::LocalKnowledgeBase,
     stats::mean,
@@ -65,12 +65,14 @@ struct Compared {
 /// Runs the evaluation and prints the figures.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let gold = Gold::read(&args.dir, args.split.as_deref())?;
+    let output = Output::open(args.json.as_deref())?;
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     let temporary = tempfile::tempdir().context("create a temporary folder")?;
     let data_dir = args.data_dir.as_deref().unwrap_or(temporary.path());
     let report = runtime.block_on(async {
         let name = name_of(&args.dir)?;
         let inputs = collection(&args.dir)?;
+        check_judgements(&gold, &name, &inputs)?;
         let local_kb = LocalKnowledgeBase::of_collection(data_dir, &inputs, args.embedder()?).await?;
         let spool = tempfile::tempdir().context("create a temporary folder")?;
         let reader = FileReader::in_process(spool.path().to_owned(), FileTools::default())?;
@@ -80,7 +82,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         local_kb.kb.close().await;
         report
     })?;
-    print_report(&report, args.json.as_deref())?;
+    output.print(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -89,8 +91,10 @@ async fn evaluate(kb: &KnowledgeBase, gold: &Gold, collection: String) -> Result
     for tokens in BUDGETS {
         let (mut passages, mut recalls, mut precisions) = (Vec::new(), Vec::new(), Vec::new());
         for query in &gold.queries {
-            let (context, chunks) =
-                (context(kb, query, tokens).await?, best_chunks(kb, query, tokens).await?);
+            let searched =
+                async { Ok((context(kb, query, tokens).await?, best_chunks(kb, query, tokens).await?)) };
+            let searched: Result<_> = searched.await;
+            let (context, chunks) = searched.with_context(|| format!("search for query {}", query.id))?;
             let judged = judged_passages(gold, query, &collection);
             if !judged.is_empty() {
                 let has = |parts: &[Part]| {

@@ -13,15 +13,17 @@ use crate::{
     collection::{Gold, Query, collection, name_of},
     eval::{
         args::Args,
+        check_judgements,
         citations::Citations,
         judge::{Judge, Target},
         local_report::{LayerRecall, LocalReport, MeasuresRow, Significance, SystemLatency},
-        output::print_report,
+        output::Output,
         per_query::{self, JudgedQuery},
         systems::{FLAT, FLAT_RRF, LAYERED, LAYERED_RRF, System, SystemResults, systems},
     },
     import::{ImportAs, import_collection},
     local_kb::LocalKnowledgeBase,
+    output_file::OutputFile,
     stats::{Latency, mean},
 };
 
@@ -40,20 +42,23 @@ struct Collected {
 /// Runs the evaluation and prints the figures. Fails if a citation does not match its document.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let gold = Gold::read(&args.dir, args.split.as_deref())?;
+    let output = Output::open(args.json.as_deref())?;
+    let per_query = args.per_query.as_deref().map(OutputFile::open).transpose()?;
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     let temporary = tempfile::tempdir().context("create a temporary folder")?;
     let data_dir = args.data_dir.as_deref().unwrap_or(temporary.path());
     let (report, judged) = runtime.block_on(evaluate(args, data_dir, &gold))?;
-    if let Some(file) = &args.per_query {
+    if let Some(file) = per_query {
         per_query::write(file, &judged)?;
     }
-    print_report(&report, args.json.as_deref())?;
+    output.print(&report)?;
     Ok(if report.citations.mismatches == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 async fn evaluate(args: &Args, data_dir: &Path, gold: &Gold) -> Result<(LocalReport, Vec<JudgedQuery>)> {
     let name = name_of(&args.dir)?;
     let inputs = collection(&args.dir)?;
+    check_judgements(gold, &name, &inputs)?;
     let mut citations = Citations::of(inputs.iter().map(|input| (input.source.clone(), input.text.clone())));
     let local_kb = LocalKnowledgeBase::of_collection(data_dir, &inputs, args.embedder()?).await?;
     let spool = tempfile::tempdir().context("create a temporary folder")?;
@@ -90,7 +95,8 @@ async fn run_queries(
 ) -> Result<()> {
     let mut latencies = Vec::new();
     for query in &judge.gold.queries {
-        let found = system.find(&query.text).await?;
+        let found =
+            system.find(&query.text).await.with_context(|| format!("search for query {}", query.id))?;
         latencies.push(found.took);
         for hit in found.documents.iter().chain(&found.chunks) {
             citations.check(&hit.into())?;

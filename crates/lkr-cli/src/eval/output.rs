@@ -1,21 +1,45 @@
 //! Output of reports.
 
-use std::{fmt, fs, io::Write, path::Path};
+use std::{
+    fmt,
+    io::{self, Write as _},
+    path::Path,
+};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 
-/// Prints a report. If a JSON file is given, writes it there too; for `-`, prints JSON instead.
-pub(super) fn print_report(report: &(impl fmt::Display + Serialize), json: Option<&Path>) -> Result<()> {
-    match json {
-        Some(file) if file.as_os_str() == "-" => {
-            return Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(report)?)?);
+use crate::output_file::OutputFile;
+
+/// Where a report goes.
+#[derive(Debug)]
+pub(super) enum Output {
+    /// To the standard output, as text.
+    Text,
+    /// To the standard output, as JSON.
+    Json,
+    /// To the standard output as text, and to a file as JSON.
+    Both(OutputFile),
+}
+
+impl Output {
+    /// The output for the argument of `--json`.
+    pub(super) fn open(json: Option<&Path>) -> Result<Self> {
+        match json {
+            None => Ok(Self::Text),
+            Some(file) if file.as_os_str() == "-" => Ok(Self::Json),
+            Some(file) => OutputFile::open(file).map(Self::Both),
         }
-        Some(file) => {
-            let json = serde_json::to_vec_pretty(report)?;
-            fs::write(file, json).with_context(|| format!("write {}", file.display()))?;
-        }
-        None => {}
     }
-    Ok(write!(std::io::stdout(), "{report}")?)
+
+    /// Prints a report.
+    pub(super) fn print(self, report: &(impl fmt::Display + Serialize)) -> Result<()> {
+        let mut out = io::stdout();
+        match self {
+            Self::Json => return Ok(writeln!(out, "{}", serde_json::to_string_pretty(report)?)?),
+            Self::Both(file) => file.write(|file| Ok(serde_json::to_writer_pretty(file, report)?))?,
+            Self::Text => {}
+        }
+        Ok(write!(out, "{report}")?)
+    }
 }

@@ -1,12 +1,12 @@
 //! The file of `--per-query`: one line for each query, system and target.
 
-use std::{fs::File, io::Write, path::Path};
+use std::{io::Write as _, path::Path};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use lkr_eval::Measures;
 use serde::{Deserialize, Serialize};
 
-use crate::{collection::json_lines, eval::judge::Target};
+use crate::{collection::json_lines, eval::judge::Target, output_file::OutputFile};
 
 /// The number of items that are written of a ranking.
 const MAX_ITEMS: usize = 10;
@@ -36,14 +36,13 @@ impl JudgedQuery {
     }
 }
 
-pub(super) fn write(path: &Path, judged: &[JudgedQuery]) -> Result<()> {
-    let context = || format!("write {}", path.display());
-    let mut file = std::io::BufWriter::new(File::create(path).with_context(context)?);
-    for each in judged {
-        serde_json::to_writer(&mut file, each).with_context(context)?;
-        file.write_all(b"\n").with_context(context)?;
-    }
-    file.flush().with_context(context)
+pub(super) fn write(file: OutputFile, judged: &[JudgedQuery]) -> Result<()> {
+    file.write(|file| {
+        judged.iter().try_for_each(|each| {
+            serde_json::to_writer(&mut *file, each)?;
+            file.write_all(b"\n")
+        })
+    })
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<JudgedQuery>> {

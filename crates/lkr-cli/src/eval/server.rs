@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use lkr_eval::{Measures, distinct};
 
 use crate::{
@@ -10,8 +10,9 @@ use crate::{
     collection::{Gold, Query, collection, name_of},
     eval::{
         args::Args,
+        check_judgements,
         citations::Citations,
-        output::print_report,
+        output::Output,
         server_report::{QueryMeasures, ServerReport},
         server_search::{ServerResponse, ServerSearch},
     },
@@ -23,15 +24,18 @@ use crate::{
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let gold = Gold::read(&args.dir, args.split.as_deref())?;
     let name = name_of(&args.dir)?;
-    let ingested = args.ingest.then(|| ingest_collection(args)).transpose()?;
+    let output = Output::open(args.json.as_deref())?;
+    let ingested = args.ingest.then(|| ingest_collection(args, &gold, &name)).transpose()?;
     let search = ServerSearch::new(args.login.client()?, args.mode, args.fusion);
     let report = evaluate(&search, &name, &gold, ingested)?;
-    print_report(&report, args.json.as_deref())?;
+    output.print(&report)?;
     Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn ingest_collection(args: &Args) -> Result<Report> {
-    add_texts(&args.login.log_in()?, collection(&args.dir)?)
+fn ingest_collection(args: &Args, gold: &Gold, name: &str) -> Result<Report> {
+    let inputs = collection(&args.dir)?;
+    check_judgements(gold, name, &inputs)?;
+    add_texts(&args.login.log_in()?, inputs)
 }
 
 fn evaluate(
@@ -43,8 +47,9 @@ fn evaluate(
     let mut citations = Citations::from_server(search.client());
     let (mut judged, mut latencies) = (Vec::new(), Vec::new());
     for query in &gold.queries {
-        let documents = search.documents(&query.text)?;
-        let chunks = search.chunks(&query.text)?;
+        let context = || format!("search for query {}", query.id);
+        let documents = search.documents(&query.text).with_context(context)?;
+        let chunks = search.chunks(&query.text).with_context(context)?;
         for result in documents.results.iter().chain(&chunks.results) {
             citations.check(&result.into())?;
         }

@@ -17,7 +17,7 @@ use crate::{
             kind::{Kind, Mix},
             pace::{Clock, Pace},
             requests::{Request, Requests},
-            tally::{Answered, Tally},
+            tally::{Answered, Failure, Tally},
         },
         random::XorShift64,
     },
@@ -55,6 +55,7 @@ pub(super) struct LoadClient<'a> {
 #[derive(Debug, Deserialize)]
 struct ErrorBody {
     code: u64,
+    message: String,
 }
 
 /// The parts of the response to an added document that are used.
@@ -124,20 +125,18 @@ impl<'a> LoadClient<'a> {
         }
     }
 
-    /// Sends a request. The error is the public code of a failure.
-    fn send(&mut self, kind: Kind, request: &Request) -> Result<Answered, String> {
+    fn send(&mut self, kind: Kind, request: &Request) -> Result<Answered, Failure> {
         if self.last_used.elapsed() > MAX_IDLE {
             self.connection = None;
         }
-        let no_response = |_| NO_RESPONSE.to_owned();
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => Connection::open(&self.load.url).map_err(no_response)?,
+            None => Connection::open(&self.load.url).map_err(|error| no_response(&error))?,
         };
         let Request { method, path, body } = request;
         let body = body.as_ref().map(Value::to_string).unwrap_or_default();
         let bytes = connection.encode(method, &format!("/api/v1{path}"), &self.load.token, &body);
-        let response = connection.send(&bytes).map_err(no_response)?;
+        let response = connection.send(&bytes).map_err(|error| no_response(&error))?;
         let closes = response.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
         let outcome = self.outcome(kind, &response);
         self.last_used = Instant::now();
@@ -145,16 +144,26 @@ impl<'a> LoadClient<'a> {
         outcome
     }
 
-    fn outcome(&self, kind: Kind, response: &Response<'_>) -> Result<Answered, String> {
+    fn outcome(&self, kind: Kind, response: &Response<'_>) -> Result<Answered, Failure> {
         if !(200..300).contains(&response.status) {
-            let code = serde_json::from_slice(response.body).map(|ErrorBody { code }| code);
-            return Err(code.map_or_else(|_| format!("HTTP {}", response.status), |code| code.to_string()));
+            return Err(refused(response));
         }
         if kind == Kind::Add {
-            let accepted = serde_json::from_slice(response.body);
-            let AcceptedBody { data } = accepted.map_err(|_| NO_RESPONSE.to_owned())?;
+            let accepted = serde_json::from_slice(response.body).context("read the response to a document");
+            let AcceptedBody { data } = accepted.map_err(|error| no_response(&error))?;
             self.load.documents.accepted(data.task_id);
         }
         Ok(Answered { is_hit: response.header("x-cache") == Some("hit") })
+    }
+}
+
+fn no_response(error: &anyhow::Error) -> Failure {
+    Failure { code: NO_RESPONSE.to_owned(), message: format!("{error:#}") }
+}
+
+fn refused(response: &Response<'_>) -> Failure {
+    match serde_json::from_slice(response.body) {
+        Ok(ErrorBody { code, message }) => Failure { code: code.to_string(), message },
+        Err(_) => Failure { code: format!("HTTP {}", response.status), message: String::new() },
     }
 }

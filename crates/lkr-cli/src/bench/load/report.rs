@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     bench::load::{
         documents::Ended,
-        tally::{Results, Tally},
+        tally::{Failures, Results, Tally},
     },
     terminal::plural,
 };
@@ -148,8 +148,9 @@ fn notes(text: &mut String, step: &Step, names_step: bool) -> Result<()> {
             writeln!(text, "{step_name}{} could not be added", plural(failed, "document"))?;
         }
     }
-    for (code, count) in &step.tally.total()?.errors {
-        writeln!(text, "{step_name}error {code}: {count}")?;
+    for (code, Failures { count, message }) in &step.tally.total()?.errors {
+        let first = if message.is_empty() { String::new() } else { format!(", first: {message}") };
+        writeln!(text, "{step_name}error {code}: {count}{first}")?;
     }
     Ok(())
 }
@@ -188,11 +189,13 @@ fn results_json(results: &Results, seconds: f64) -> Value {
         .distribution()
         .map(|(quantile, ms, requests)| json!({ "quantile": quantile, "ms": ms, "requests": requests }))
         .collect();
+    let errors: serde_json::Map<String, Value> =
+        results.errors.iter().map(|(code, failures)| (code.clone(), failures.count.into())).collect();
     json!({
         "requests": results.answered(),
         "per_second": results.answered() as f64 / seconds,
         "hits": results.hits,
-        "errors": results.errors,
+        "errors": errors,
         "mean_ms": results.mean_ms(),
         "p50_ms": results.quantile_ms(0.5),
         "p90_ms": results.quantile_ms(0.9),
@@ -227,7 +230,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::bench::load::{kind::Kind, tally::Answered};
+    use crate::bench::load::{
+        kind::Kind,
+        tally::{Answered, Failure},
+    };
+
+    fn failure(code: &str) -> Failure {
+        Failure { code: code.to_owned(), message: "full".to_owned() }
+    }
 
     fn step(clients: usize, rate: Option<f64>) -> Step {
         let mut tally = Tally::default();
@@ -237,7 +247,7 @@ mod tests {
                 tally.record(kind, latency, Ok(Answered { is_hit: kind == Kind::Filtered })).unwrap();
             }
         }
-        tally.record(Kind::Add, Duration::ZERO, Err("1010".to_owned())).unwrap();
+        tally.record(Kind::Add, Duration::ZERO, Err(failure("1010"))).unwrap();
         tally.unsent = 99_998;
         let (cpu_seconds, memory_bytes) = (Some(2.0), Some(1.2e10));
         let ended = Ended { done: 999, failed: 1 };
@@ -263,7 +273,7 @@ mod tests {
             "server: 1.000 ms of processor time a request, 12000 MB at the end",
             "999 documents searchable after 4.0 s, 250 a second",
             "1 document could not be added",
-            "error add 1010: 1",
+            "error add 1010: 1, first: full",
             "error not sent: 99998",
         ] {
             assert!(lines.contains(&line), "{line} is not in {text}");
@@ -276,7 +286,7 @@ mod tests {
         let text = text(&steps).unwrap();
         assert_narrow(&text);
         assert_eq!(text.lines().filter(|line| line.contains("2000")).count(), 2, "{text}");
-        assert!(text.contains("\n1 client: error add 1010: 1\n"), "{text}");
+        assert!(text.contains("\n1 client: error add 1010: 1, first: full\n"), "{text}");
         assert!(text.contains("1024 clients, 50000 due/s: error not sent: 99998\n"), "{text}");
         assert_eq!(steps[0].failed().unwrap(), 100_000);
     }
@@ -285,7 +295,7 @@ mod tests {
     fn processor_time_is_shared_by_failed_requests_and_not_by_those_that_were_not_sent() {
         let mut tally = Tally::default();
         for _ in 0..4 {
-            tally.record(Kind::Search, Duration::ZERO, Err("1004".to_owned())).unwrap();
+            tally.record(Kind::Search, Duration::ZERO, Err(failure("1004"))).unwrap();
         }
         tally.unsent = 9;
         let refused = Step { tally, ..step(1, None) };

@@ -26,6 +26,32 @@ pub(super) struct Answered {
     pub(super) is_hit: bool,
 }
 
+/// A request that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// The public code of the failure, or what happened to the connection.
+    pub(super) code: String,
+    /// Why it failed.
+    pub(super) message: String,
+}
+
+/// The failures with one code.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Failures {
+    pub(super) count: u64,
+    /// Why the first of them failed; empty if that is not known.
+    pub(super) message: String,
+}
+
+impl Failures {
+    fn add(&mut self, count: u64, message: &str) {
+        if self.message.is_empty() {
+            message.clone_into(&mut self.message);
+        }
+        self.count += count;
+    }
+}
+
 /// The results of all kinds of requests.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -41,8 +67,8 @@ pub(super) struct Results {
     latencies: Histogram<u64>,
     /// The requests that the search cache answered.
     pub(super) hits: u64,
-    /// The number of failures by their codes, or by what happened to the connection.
-    pub(super) errors: BTreeMap<String, u64>,
+    /// The failures by their codes.
+    pub(super) errors: BTreeMap<String, Failures>,
 }
 
 impl Tally {
@@ -51,7 +77,7 @@ impl Tally {
         &mut self,
         kind: Kind,
         latency: Duration,
-        outcome: Result<Answered, String>,
+        outcome: Result<Answered, Failure>,
     ) -> Result<()> {
         let results = match self.kinds.entry(kind) {
             Entry::Vacant(entry) => entry.insert(Results::new()?),
@@ -63,7 +89,7 @@ impl Tally {
                 results.latencies.saturating_record(nanos);
                 results.hits += u64::from(is_hit);
             }
-            Err(code) => *results.errors.entry(code).or_default() += 1,
+            Err(Failure { code, message }) => results.errors.entry(code).or_default().add(1, &message),
         }
         Ok(())
     }
@@ -74,12 +100,12 @@ impl Tally {
         for (kind, results) in &self.kinds {
             total.latencies.add(&results.latencies).context("add up latencies")?;
             total.hits += results.hits;
-            for (code, count) in &results.errors {
-                *total.errors.entry(format!("{kind} {code}")).or_default() += count;
+            for (code, Failures { count, message }) in &results.errors {
+                total.errors.entry(format!("{kind} {code}")).or_default().add(*count, message);
             }
         }
         if self.unsent > 0 {
-            total.errors.insert("not sent".to_owned(), self.unsent);
+            total.errors.entry("not sent".to_owned()).or_default().add(self.unsent, "");
         }
         Ok(total)
     }
@@ -99,7 +125,7 @@ impl Results {
 
     /// The number of requests that failed.
     pub(super) fn failed(&self) -> u64 {
-        self.errors.values().sum()
+        self.errors.values().map(|failures| failures.count).sum()
     }
 
     /// The mean latency, in milliseconds.
@@ -172,13 +198,19 @@ mod tests {
     #[test]
     fn failures_count_by_kind_and_code_and_have_no_latency() {
         let mut tally = tally(&[2_000, 3_001]);
-        for code in ["1010", "1010", "connection"] {
-            tally.record(Kind::Add, Duration::from_secs(9), Err(code.to_owned())).unwrap();
+        for (code, message) in [("1010", "first"), ("1010", "second"), ("connection", "closed")] {
+            let failure = Failure { code: code.to_owned(), message: message.to_owned() };
+            tally.record(Kind::Add, Duration::from_secs(9), Err(failure)).unwrap();
         }
         tally.unsent = 4;
         let total = tally.total().unwrap();
-        let errors: Vec<(&str, u64)> = total.errors.iter().map(|(code, n)| (code.as_str(), *n)).collect();
-        assert_eq!(errors, [("add 1010", 2), ("add connection", 1), ("not sent", 4)]);
+        let failures = |count, message: &str| Failures { count, message: message.to_owned() };
+        let expected = [
+            ("add 1010".to_owned(), failures(2, "first")),
+            ("add connection".to_owned(), failures(1, "closed")),
+            ("not sent".to_owned(), failures(4, "")),
+        ];
+        assert_eq!(total.errors, BTreeMap::from(expected));
         assert_eq!((total.answered(), total.failed(), total.hits), (2, 7, 1));
         assert!(total.max_ms() < 1.0);
     }
