@@ -50,6 +50,15 @@ impl Task {
         let reason = || format!("task {} is about all documents", self.task_id);
         self.subject.doc_id().ok_or_else(|| Error::new(ErrorKind::Internal, "read task", reason()))
     }
+
+    /// Whether it may still run: it has not ended, or has failed and may be retried.
+    pub(crate) fn may_run(&self) -> bool {
+        match self.status {
+            TaskStatus::Pending | TaskStatus::Running => true,
+            TaskStatus::Failed => !self.error.as_ref().is_some_and(TaskFailure::is_cancelled),
+            TaskStatus::Done => false,
+        }
+    }
 }
 
 /// What a task is about.
@@ -153,6 +162,9 @@ impl TaskKind {
 
 /// What a task works on; empty if it is about all documents. The text itself is among the [`Texts`](crate::Texts), under
 /// the document and the revision.
+///
+/// The record of a task that is done or cancelled keeps the revision, the title, the original and the model alone: what else it
+/// worked on is the document's, and goes with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskInput {
     /// The revision of the document that the task makes.
@@ -179,6 +191,14 @@ pub struct TaskInput {
     pub model: Option<ModelName>,
     /// The request that submitted it, as a W3C `traceparent`.
     pub origin: Option<String>,
+}
+
+impl TaskInput {
+    /// What is kept once the task cannot run any more.
+    pub(crate) fn of_ended(self) -> Self {
+        let Self { revision, title, original, model, .. } = self;
+        Self { revision, title, original, model, ..Self::default() }
+    }
 }
 
 /// An embedding model, as a task records it.

@@ -87,6 +87,7 @@ pub(crate) fn read_task(record: &Record) -> Result<Task> {
 impl From<Task> for TaskV1 {
     fn from(task: Task) -> Self {
         let is_corpus = task.subject.doc_id().is_none();
+        let may_run = task.may_run();
         Self {
             task_id: task.task_id,
             doc_id: task.subject.record_id(),
@@ -99,7 +100,7 @@ impl From<Task> for TaskV1 {
             created_at: task.created_at,
             updated_at: task.updated_at,
             created_by: task.created_by,
-            input: task.input.into(),
+            input: if may_run { task.input } else { task.input.of_ended() }.into(),
             result: task.result,
             error: task.error.map(TaskFailureV1::from),
         }
