@@ -335,8 +335,10 @@ impl Builder {
     /// the program asks for something, so evaluations go on without it.
     fn evaluation_runtime(&self) -> Handle {
         let current = Handle::current();
-        let runs_by_itself = current.runtime_flavor() != RuntimeFlavor::CurrentThread;
-        self.ingest_runtime.clone().filter(|_| !runs_by_itself).unwrap_or(current)
+        match (current.runtime_flavor(), &self.ingest_runtime) {
+            (RuntimeFlavor::CurrentThread, Some(ingestion)) => ingestion.clone(),
+            _ => current,
+        }
     }
 
     /// The given classifier or the default one.
