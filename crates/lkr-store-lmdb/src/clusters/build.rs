@@ -29,6 +29,8 @@ use crate::{
 /// How long the thread sleeps if nothing changes, and after a failure.
 const IDLE: Duration = Duration::from_secs(10);
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
+/// The longest pause after clusters could not be built. Each attempt may make centroids anew, which takes seconds.
+const AFTER_FAILURES: Duration = Duration::from_secs(60);
 /// The minimum time between rounds, so that single writes do not keep the thread busy.
 const ROUND_INTERVAL: Duration = Duration::from_millis(50);
 /// The largest batch, unless `cluster_batch` is larger: closing the store waits for its end.
@@ -103,6 +105,35 @@ impl Default for GivingBack {
     }
 }
 
+/// When clusters are built again that could not be built.
+struct Retry {
+    failures: u32,
+    at: Instant,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { failures: 0, at: Instant::now() }
+    }
+}
+
+impl Retry {
+    /// Takes note of an attempt.
+    fn note(&mut self, has_failed: bool) {
+        *self = if has_failed {
+            let failures = self.failures.saturating_add(1);
+            Self { failures, at: Instant::now() + Self::pause(failures) }
+        } else {
+            Self::default()
+        };
+    }
+
+    /// The pause after so many failures in a row, besides [`AFTER_FAILURE`]. With that, each is twice as long as the one before.
+    fn pause(failures: u32) -> Duration {
+        AFTER_FAILURE.saturating_mul((1 << failures.clamp(1, 16)) / 2 - 1).min(AFTER_FAILURES)
+    }
+}
+
 impl CollectionPoints {
     /// Points below this id are in the clusters once `batch`, which begins at `watermark`, was added.
     fn watermark_after(&self, batch: &[u32], watermark: u32) -> u32 {
@@ -128,10 +159,11 @@ impl Builder {
         });
         self.end_opening();
         let (mut giving_back, mut packing) = (GivingBack::default(), Packing::default());
+        let mut retry = Retry::default();
         let mut look_at = Instant::now() + PACKING_INTERVAL;
         while !self.clusters.stopped() {
             self.log_failure("clean up", || self.clean_up());
-            self.feed_and_report(Pace::Busy);
+            self.feed_and_report(Pace::Busy, &mut retry);
             self.log_failure("give free space back", || self.give_back(&mut giving_back));
             if Instant::now() >= look_at {
                 look_at = Instant::now() + PACKING_INTERVAL;
@@ -146,7 +178,7 @@ impl Builder {
                     }
                 } else {
                     // Nothing was written for a while.
-                    self.feed_and_report(Pace::Idle);
+                    self.feed_and_report(Pace::Idle, &mut retry);
                     // Reading all of the file for its fingerprint pays off once nothing changes it.
                     self.with_checksum();
                 }
@@ -162,7 +194,7 @@ impl Builder {
         give_way();
     }
 
-    /// Runs `work`. A failure is logged, and the next round tries again after a pause.
+    /// Runs `work`. A failure is logged, and the next round follows after a pause.
     fn log_failure(&self, what: &str, work: impl FnOnce() -> InternalResult<()>) -> Option<Failure> {
         let done = catch_unwind(AssertUnwindSafe(work));
         let failure = done.unwrap_or_else(|_| Err(Failure::corrupt("the builder panicked"))).err()?;
@@ -222,9 +254,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Updates all clusters, and has them rebuilt if that finds damage.
-    fn feed_and_report(&self, pace: Pace) {
-        if let Some(failure) = self.log_failure("build the clusters of vectors", || self.feed_all(pace)) {
+    /// Updates all clusters unless that failed a moment ago, and has them rebuilt if it finds damage.
+    fn feed_and_report(&self, pace: Pace, retry: &mut Retry) {
+        if Instant::now() < retry.at {
+            return;
+        }
+        let failure = self.log_failure("build the clusters of vectors", || self.feed_all(pace));
+        retry.note(failure.is_some());
+        if let Some(failure) = failure {
             self.clusters.report_failure(&failure);
         }
     }
@@ -504,6 +541,17 @@ mod tests {
         };
         let rows: Vec<(u16, ClusterRow)> = present.into_iter().map(|row| (1, row)).collect();
         plan(&clusters, &rows, present, (&points, pace)).map(|(_, info)| info)
+    }
+
+    #[test]
+    fn each_failure_doubles_the_pause_until_one_succeeds() {
+        let pauses = [1, 2, 3, 4, 5, 6, u32::MAX].map(|failures| Retry::pause(failures).as_secs());
+        assert_eq!(pauses, [0, 5, 15, 35, 60, 60, 60]);
+        let mut retry = Retry::default();
+        for (has_failed, failures) in [(true, 1), (true, 2), (false, 0), (true, 1)] {
+            retry.note(has_failed);
+            assert_eq!(retry.failures, failures);
+        }
     }
 
     #[test]
