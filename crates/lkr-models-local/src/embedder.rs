@@ -18,9 +18,6 @@ use crate::steps::{Steps, VECTOR};
 use crate::tokens::{Sequence, TextTokenizer};
 use crate::weights::WeightsFile;
 
-/// What a model must be able to embed when it is opened. Some damage shows only in vectors.
-const TRIAL: &str = "A short text, to try the model.";
-
 /// The number of texts that are tokenized in one job.
 const TEXTS_PER_JOB: usize = 128;
 
@@ -82,7 +79,8 @@ impl LocalEmbedder {
     /// Opens the sentence-transformers folder `dir`.
     ///
     /// The weights are mapped into memory, so the files must not be changed in place while the model is in use
-    /// (replacing a file is fine). Blocks while the tokenizer is read, some tens of milliseconds to a second.
+    /// (replacing a file is fine). Blocks while the tokenizer is read and a short text is embedded on trial, some tens of
+    /// milliseconds to a second.
     ///
     /// Fails with [`lkr_models::ErrorKind::Config`] if a file is missing, damaged, or requires an unsupported feature;
     /// the message names it.
@@ -123,10 +121,8 @@ impl LocalEmbedder {
         let encoder = Encoder::load(config, max_tokens, &weights.tensors()?, options.precision.into())?;
         let model =
             Model { tokenizer, encoder, pooling: folder.modules.pooling, hidden: config.hidden, steps, dims };
-        let trial = model.tokenizer.single(TRIAL).and_then(|trial| model.encode(&[&trial]));
-        trial.map_err(|why| {
-            error::file(dir, format_args!("it cannot embed a short text: {}", why.reason()))
-        })?;
+        let trial = model.tokenizer.single(error::TRIAL).and_then(|trial| model.encode(&[&trial]));
+        trial.map_err(|why| error::trial(dir, &why))?;
         tracing::debug!(id = profile.id, name = profile.name, dims = profile.dims, "model opened");
         Ok(Self { profile, queries, passages, model: Arc::new(model) })
     }

@@ -13,6 +13,14 @@ pub(crate) fn file(path: &Path, why: impl Display) -> Error {
     config(format_args!("{}: {why}", path.display()))
 }
 
+/// What a model must be able to encode when it is opened. Some damage shows only in results.
+pub(crate) const TRIAL: &str = "A short text, to try the model.";
+
+/// The model in the folder cannot encode [`TRIAL`].
+pub(crate) fn trial(dir: &Path, why: &Error) -> Error {
+    file(dir, format_args!("it cannot encode a short text: {}", why.reason()))
+}
+
 /// The engine failed for a valid input.
 pub(crate) fn internal(what: impl Display) -> Error {
     Error::new(ErrorKind::Internal, "cannot embed", what.to_string())

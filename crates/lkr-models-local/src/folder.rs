@@ -132,10 +132,18 @@ pub(crate) fn required<T: DeserializeOwned>(path: &Path) -> Result<T> {
 
 pub(crate) fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     match fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|why| error::file(path, why)),
+        Ok(bytes) => from_json(path, &bytes).map(Some),
         Err(why) if why.kind() == ErrorKind::NotFound => Ok(None),
         Err(why) => Err(error::file(path, why)),
     }
+}
+
+/// Errors name the key whose value is wrong.
+fn from_json<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|why| error::file(path, why))?;
+    json.end().map_err(|why| error::file(path, why))?;
+    Ok(value)
 }
 
 pub(crate) fn name_of(dir: &Path) -> String {

@@ -70,7 +70,8 @@ impl LocalReranker {
     /// BERT, DistilBERT, RoBERTa or ModernBERT family with one label, or a transformer with a head of modules.
     ///
     /// The weights are mapped into memory, so the files must not be changed in place while the model is in use
-    /// (replacing a file is fine). Blocks while the tokenizer is read, some tens of milliseconds to a second.
+    /// (replacing a file is fine). Blocks while the tokenizer is read and a short pair is scored on trial, some tens of
+    /// milliseconds to a second.
     ///
     /// Fails with [`lkr_models::ErrorKind::Config`] if a file is missing, damaged, or requires an unsupported feature;
     /// the message names it.
@@ -96,6 +97,9 @@ impl LocalReranker {
         let tokenizer = PairTokenizer::load(&folder.tokenizer, &tokenizer, *max_tokens, types)?;
         let encoder = Encoder::load(config, *max_tokens, &tensors, options.precision.into())?;
         let model = Model { tokenizer, encoder, hidden: config.hidden, head };
+        let trial = model.tokenizer.text(error::TRIAL);
+        let trial = trial.and_then(|text| model.encode(&[&model.tokenizer.pair(&text, &text)]));
+        trial.map_err(|why| error::trial(dir, &why))?;
         tracing::debug!(id = profile.id, name = profile.name, "reranker opened");
         let lane = Lane::new("rerank", String::new(), options.threads);
         Ok(Self { profile, lane, model: Arc::new(model) })

@@ -91,13 +91,13 @@ fn unsupported_setting_is_named_in_the_error() {
 #[test]
 fn unsupported_setting_of_distilbert_and_modernbert_is_named_in_the_error() {
     let cases = [
-        ("tiny-distilbert-mean", "dim", json!(null), "invalid type: null"),
+        ("tiny-distilbert-mean", "dim", json!(null), "dim: invalid type: null"),
         ("tiny-distilbert-mean", "dim", json!(30), "sizes"),
         ("tiny-distilbert-mean", "activation", json!("mish"), "activation mish"),
         ("tiny-distilbert-mean", "n_layers", json!(3), "transformer.layer.2"),
         ("tiny-distilbert-mean", "hidden_dim", json!(64), "ffn.lin1.weight has shape [48, 32], not [64, 32]"),
         ("tiny-distilbert-mean", "model_type", json!("bert"), "hidden_size"),
-        ("tiny-modernbert-cls", "hidden_activation", json!(null), "invalid type: null"),
+        ("tiny-modernbert-cls", "hidden_activation", json!(null), "hidden_activation: invalid type: null"),
         ("tiny-modernbert-cls", "hidden_activation", json!("mish"), "hidden_activation mish"),
         ("tiny-modernbert-cls", "num_attention_heads", json!(0), "sizes"),
         ("tiny-modernbert-cls", "num_attention_heads", json!(32), "no halves"),
@@ -277,7 +277,7 @@ fn weights_that_are_not_finite_are_refused_in_every_precision() {
 fn model_whose_vectors_are_not_finite_is_refused() {
     let dir = copy("tiny-bert-mean");
     set(dir.path(), "config.json", "layer_norm_eps", json!(-1.0));
-    assert_refused(dir.path(), "it cannot embed a short text: ");
+    assert_refused(dir.path(), "it cannot encode a short text: ");
 }
 
 /// The library that reads the tokenizer panics on them.

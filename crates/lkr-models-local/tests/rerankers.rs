@@ -138,6 +138,7 @@ fn folder_of_another_model_is_refused() {
         ("architectures", json!(["BertModel"]), "BertModel is not a reranker"),
         ("id2label", json!({ "0": "no", "1": "yes" }), "2 labels"),
         ("id2label", json!(null), "2 labels"),
+        ("max_position_embeddings", json!("many"), "max_position_embeddings: invalid type"),
         ("model_type", json!("deberta-v2"), "deberta-v2"),
         ("model_type", json!("xlm-roberta"), "classifier.dense.weight is missing"),
     ] {
@@ -163,6 +164,13 @@ fn folder_of_another_model_is_refused() {
     let dir = copy("tiny-bert-reranker");
     set(dir.path(), "tokenizer_config.json", "model_max_length", json!(3));
     assert_refused(dir.path(), "limit of 3");
+}
+
+#[test]
+fn reranker_whose_scores_are_not_finite_is_refused() {
+    let dir = copy("tiny-bert-reranker");
+    set(dir.path(), "config.json", "layer_norm_eps", json!(-1.0));
+    assert_refused(dir.path(), "it cannot encode a short text: ");
 }
 
 #[test]
