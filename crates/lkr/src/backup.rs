@@ -17,6 +17,7 @@ mod store_copy;
 pub use create::{Backup, BackupSummary, open_backup};
 pub use inspect::{add_secret_key, verify};
 pub use restore::{RestoreSummary, restore};
+pub(crate) use staging::STAGING;
 pub(crate) use store_copy::{BackupSource, remove_stale_copy};
 
 use std::{io, path::Path};

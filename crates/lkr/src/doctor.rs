@@ -23,7 +23,7 @@ pub use self::stores::{StoresDoctorOptions, examine_stores, has_lost_records};
 use crate::{
     Error, ErrorKind, Folders, Result,
     blocking::blocking,
-    embedded_store::{open_blobs, open_error},
+    embedded_store::{open_blobs, open_error, require_knowledge_base},
     embedders::Embedders,
     error::During,
     text_files::partial_texts,
@@ -64,10 +64,7 @@ pub async fn examine(options: DoctorOptions) -> Result<DoctorReport> {
 /// Checks the embedded store, and the given ones in place of its parts.
 async fn examine_embedded(options: DoctorOptions, parts: Parts) -> Result<DoctorReport> {
     let store = options.folders.store();
-    if !LmdbStore::is_in(&store) {
-        let reason = format!("no knowledge base in {}", options.folders.data_dir.display());
-        return Err(Error::new(ErrorKind::NotFound, "open store", reason));
-    }
+    require_knowledge_base(&options.folders.data_dir)?;
     let check = blocking("check knowledge base", move || {
         StoreCheck::new(&store, LmdbOptions::default()).map_err(open_error)
     })

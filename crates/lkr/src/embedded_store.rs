@@ -8,6 +8,7 @@ use object_store::local::LocalFileSystem;
 
 use crate::{
     Error, ErrorKind, Result,
+    backup::STAGING,
     blocking::blocking,
     text_files::{has_texts, remove_partial_texts},
 };
@@ -30,15 +31,40 @@ pub(crate) fn inspection_options() -> LmdbOptions {
     options
 }
 
+/// Whether there is a knowledge base in the embedded store of a data folder, damaged or not.
+///
+/// # Errors
+/// `Internal` if a restore into the folder was interrupted, so that it lacks what is still in the archive.
+pub fn has_knowledge_base(data_dir: impl AsRef<Path>) -> Result<bool> {
+    let store = data_dir.as_ref().join("store");
+    if LmdbStore::is_in(&store) {
+        return Ok(true);
+    }
+    let staging = store.join(STAGING);
+    if staging.symlink_metadata().is_err() {
+        return Ok(false);
+    }
+    let folder = data_dir.as_ref().display();
+    let reason =
+        format!("a restore into {folder} was interrupted: restore again, or remove {}", staging.display());
+    Err(Error::new(ErrorKind::Internal, "open store", reason))
+}
+
+/// Fails if there is no knowledge base in the embedded store of a data folder.
+pub(crate) fn require_knowledge_base(data_dir: &Path) -> Result<()> {
+    if has_knowledge_base(data_dir)? {
+        return Ok(());
+    }
+    let reason = format!("no knowledge base in {}", data_dir.display());
+    Err(Error::new(ErrorKind::NotFound, "open store", reason))
+}
+
 /// Opens an existing store for inspection.
 ///
 /// # Errors
 /// `NotFound` if there is none, `Conflict` if a process has it open.
 pub(crate) fn open_existing(data_dir: &Path) -> Result<LmdbStore> {
-    if !LmdbStore::is_in(&data_dir.join("store")) {
-        let reason = format!("no knowledge base in {}", data_dir.display());
-        return Err(Error::new(ErrorKind::NotFound, "open store", reason));
-    }
+    require_knowledge_base(data_dir)?;
     open_store(data_dir, inspection_options())
 }
 
@@ -56,7 +82,21 @@ pub(crate) fn refuse_texts_without_store(data_dir: &Path, blobs_dir: &Path) -> R
     Err(Error::new(ErrorKind::Conflict, "open knowledge base", reason))
 }
 
+/// Creates a data folder that its owner alone can read, and its parents; one that exists stays as it is.
+pub(crate) fn create_private_dir(data_dir: &Path) -> Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(data_dir).map_err(|error| {
+        let reason = format!("{}: {error}", data_dir.display());
+        Error::new(ErrorKind::Internal, "create data folder", reason)
+    })
+}
+
+/// Opens the store, or creates it.
 pub(crate) fn open_store(data_dir: &Path, options: LmdbOptions) -> Result<LmdbStore> {
+    has_knowledge_base(data_dir)?;
     LmdbStore::open(&data_dir.join("store"), options).map_err(open_error)
 }
 

@@ -69,7 +69,7 @@ pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
 pub use lkr_threads::BackgroundRuntime;
 
 #[cfg(feature = "lmdb")]
-pub use embedded_store::open_state;
+pub use embedded_store::{has_knowledge_base, open_state};
 #[cfg(feature = "lmdb")]
 pub use local_models::open_embedder;
 #[cfg(feature = "lmdb")]

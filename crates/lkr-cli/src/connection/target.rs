@@ -4,6 +4,7 @@ use std::{
 };
 
 use anyhow::Result;
+use lkr::has_knowledge_base;
 
 use crate::{
     connection::Login,
@@ -84,7 +85,7 @@ impl TargetArgs {
 /// Refuses a folder without a knowledge base, unless one may be made there: in a new or an empty folder.
 fn check(folder: &Path, missing: Missing) -> Result<()> {
     let shown = folder.display();
-    if folder.join("store").is_dir() {
+    if has_knowledge_base(folder)? {
         return Ok(());
     }
     if missing == Missing::Refuse {

@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind, Folders, Result, embedded_store::open_error};
 
 /// The staging folder inside each target folder. Inside, so that moving into place is a rename even if the target
 /// folder is a symbolic link or a mount point.
-const STAGING: &str = ".restoring";
+pub(crate) const STAGING: &str = ".restoring";
 
 /// The target folders of a restore with their staging folders. Dropping it removes the staging folders.
 pub(super) struct StagedRestore {
