@@ -49,6 +49,10 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
 async fn migrate(args: &Args, program: &Program) -> Result<()> {
     let from = (program.stores)(Some(args.from.clone())).await.with_context(|| in_file(&args.from))?;
     let to = (program.stores)(Some(args.to.clone())).await.with_context(|| in_file(&args.to))?;
+    from.require_embedded().with_context(|| in_file(&args.from))?;
+    if args.verify || args.discard {
+        to.require_embedded().with_context(|| in_file(&args.to))?;
+    }
     let moves = Moves::between(&from, &to)?;
     for (stores, file) in [(&from, &args.from), (&to, &args.to)] {
         let folder = stores.folders.data_dir.display();
@@ -118,7 +122,7 @@ impl Moves {
         if !moves.records && !moves.points && !moves.blobs {
             bail!("both configurations keep everything in the same place: there is nothing to move");
         }
-        if moves.records && from.secret_key != to.secret_key {
+        if moves.records && (from.secret_key.is_none() || from.secret_key != to.secret_key) {
             bail!(
                 "the keys that seal stored secrets differ: set secret_key in both files to the key of the source, which is in \
                  {} unless its configuration names one",

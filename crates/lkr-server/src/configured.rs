@@ -9,7 +9,6 @@ use lkr_state_fallback::FallbackState;
 
 use crate::{
     config::{Config, ConfigSources, StateBackend, VectorsBackend, load, masked_url},
-    open::create_private_dir,
     secret_key,
     stores::{journal_dir, open_blobs, open_redis_for_repair, open_vectors},
 };
@@ -17,7 +16,8 @@ use crate::{
 /// How long a command waits for a store that is away. A server waits for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Opens the stores of a configuration: that of a file alone, or that of this process as a server would have it.
+/// Opens the stores of a configuration: that of a file alone, or that of this process as a server would have it. Creates no
+/// folder and no file.
 ///
 /// # Errors
 /// What is wrong with the configuration, or a store that cannot be opened.
@@ -40,9 +40,6 @@ pub async fn open_configured(file: Option<PathBuf>) -> Result<ConfiguredStores> 
         blobs_dir: config.blobs_dir(),
         uploads_dir: config.upload_dir(),
     };
-    create_private_dir(&folders.data_dir)
-        .await
-        .with_context(|| format!("cannot create the data folder {}", folders.data_dir.display()))?;
     let in_folder = |folder: &PathBuf| {
         std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string()
     };
@@ -74,7 +71,7 @@ pub async fn open_configured(file: Option<PathBuf>) -> Result<ConfiguredStores> 
                 in_folder(&folders.uploads_dir)
             ),
         },
-        secret_key: secret_key::load(&config).await?.to_hex(),
+        secret_key: secret_key::existing(&config).await?.map(|key| key.to_hex()),
         folders,
     })
 }

@@ -9,27 +9,53 @@ use crate::{config::Config, private_file};
 
 /// The configured key, or the key in `<data_dir>/secret.key`. The file is created if it is missing.
 pub(crate) async fn load(config: &Config) -> Result<SealingKey> {
-    if let Some(hex) = &config.secret_key {
-        return SealingKey::from_hex(hex).map_err(|error| anyhow!(error));
+    match configured(config)? {
+        Some(key) => Ok(key),
+        None => in_file(config, read_or_create).await,
     }
+}
+
+/// The same; `None` if the file is missing.
+pub(crate) async fn existing(config: &Config) -> Result<Option<SealingKey>> {
+    match configured(config)? {
+        Some(key) => Ok(Some(key)),
+        None => in_file(config, read).await,
+    }
+}
+
+fn configured(config: &Config) -> Result<Option<SealingKey>> {
+    config
+        .secret_key
+        .as_deref()
+        .map(|hex| SealingKey::from_hex(hex).map_err(|error| anyhow!(error)))
+        .transpose()
+}
+
+async fn in_file<T: Send + 'static>(config: &Config, read: fn(&Path) -> Result<T>) -> Result<T> {
     let file = config.data_dir.join("secret.key");
     let name = file.display().to_string();
-    tokio::task::spawn_blocking(move || read_or_create(&file))
+    tokio::task::spawn_blocking(move || read(&file))
         .await?
         .with_context(|| format!("cannot use the secret key file {name}"))
 }
 
 fn read_or_create(file: &Path) -> Result<SealingKey> {
+    if let Some(key) = read(file)? {
+        return Ok(key);
+    }
+    let key = SealingKey::generate();
+    private_file::write(file, &key.to_hex())?;
+    Ok(key)
+}
+
+/// The key in a file; `None` if there is no file.
+fn read(file: &Path) -> Result<Option<SealingKey>> {
     match std::fs::read_to_string(file) {
         Ok(text) => {
             make_private(file)?;
-            SealingKey::from_hex(&text).map_err(|error| anyhow!(error))
+            SealingKey::from_hex(&text).map(Some).map_err(|error| anyhow!(error))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let key = SealingKey::generate();
-            private_file::write(file, &key.to_hex())?;
-            Ok(key)
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

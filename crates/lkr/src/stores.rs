@@ -11,7 +11,9 @@ use object_store::ObjectStore;
 use crate::{
     Error, ErrorKind, Folders, Result,
     blocking::blocking,
-    embedded_store::{inspection_options, open_blobs, open_store},
+    embedded_store::{
+        create_private_dir, inspection_options, open_blobs, open_store, require_knowledge_base,
+    },
 };
 
 /// Stores that take the place of the embedded ones.
@@ -50,6 +52,8 @@ impl OtherStores {
         embedded: &mut Option<OpenFolder>,
     ) -> Result<AllStores> {
         let folders = folders.clone();
+        let data_dir = folders.data_dir.clone();
+        blocking("open store", move || create_private_dir(&data_dir)).await?;
         if (self.vectors.is_none() || self.state.is_none()) && embedded.is_none() {
             let data_dir = folders.data_dir.clone();
             let opened = blocking("open store", move || open_store(&data_dir, inspection_options())).await?;
@@ -76,6 +80,17 @@ impl OtherStores {
             }
         };
         Ok(AllStores { vectors, records, blobs, originals })
+    }
+}
+
+impl ConfiguredStores {
+    /// Fails if a part is embedded, and there is no knowledge base in the folder.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none, `Internal` if a restore into the folder was interrupted.
+    pub fn require_embedded(&self) -> Result<()> {
+        let is_embedded = self.stores.vectors.is_none() || self.stores.state.is_none();
+        if is_embedded { require_knowledge_base(&self.folders.data_dir) } else { Ok(()) }
     }
 }
 
@@ -112,6 +127,6 @@ pub struct ConfiguredStores {
     /// The changes that were made while the state store was away and that it does not have yet; `None` if a process that uses
     /// the data folder has them.
     pub unmerged: Option<usize>,
-    /// The key that seals secrets, as hexadecimal digits.
-    pub secret_key: String,
+    /// The key that seals secrets, as hexadecimal digits; `None` if there is none yet.
+    pub secret_key: Option<String>,
 }
