@@ -27,6 +27,7 @@ pub(crate) async fn delete_space(
     let selects = |document: &Document| document.space == *space;
     let deletion = TaskDeletion { state, active, task, selects: &selects, rights_of: None };
     report.progress(Stage::Delete, Progress { done: result.documents, total });
+    let mut kept = Vec::new();
     loop {
         cancel_tasks(state, space, task).await?;
         let documents = catalog.documents_in_space(space, PAGE).await?;
@@ -34,18 +35,20 @@ pub(crate) async fn delete_space(
             break;
         }
         let before = result.documents;
-        for doc_id in documents {
+        for doc_id in &documents {
             // A document that is not in the space was moved out before the space was closed.
-            if let Some(so_far) = deletion.delete(doc_id).await? {
+            if let Some(so_far) = deletion.delete(*doc_id).await? {
                 result = so_far;
                 total = total.max(result.documents);
                 report.progress(Stage::Delete, Progress { done: result.documents, total });
             }
         }
-        if result.documents == before {
+        // Those that were moved out while they were listed are not listed again.
+        if result.documents == before && documents == kept {
             let reason = "the index of the space names documents that are not in it";
             return Err(Error::new(ErrorKind::Internal, "delete space", reason));
         }
+        kept = documents;
     }
     let done = task.done(catalog.now(), Stage::Delete, result.documents, TaskResult::Deleted(result));
     if let Some(spaces) = &state.ports.spaces

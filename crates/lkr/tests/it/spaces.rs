@@ -325,6 +325,23 @@ async fn deleted_space_leaves_nothing_and_its_name_is_never_used_again() {
     assert_eq!(default.kind(), ErrorKind::Conflict);
 }
 
+#[tokio::test]
+async fn space_is_deleted_although_its_last_document_is_moved_out_at_that_moment() {
+    let kb = open(&TestStores::default()).await;
+    for n in 0..40 {
+        let name = format!("gone{n}");
+        create_space(&kb, &name).await;
+        let doc_id = add_to(&kb, &name, "shale", 1).await.doc_id().unwrap();
+        let eva = Creator::from("eva");
+        let (space, out) = (space(&name), to("default"));
+        let (moved, task) = tokio::join!(kb.change(doc_id, out), kb.delete_space(&space, &eva, Vec::new()));
+        // A move after the deletion of the document finds none.
+        let _ = moved;
+        let task = wait_for_task(&kb, task.unwrap().task_id).await;
+        assert_eq!(task.status, TaskStatus::Done, "{:?}", task.error);
+    }
+}
+
 /// The lists of spaces and accounts, merged and paged, contain what a scan of all tasks selects.
 #[tokio::test]
 async fn task_lists_contain_the_tasks_of_their_spaces_and_account() {
