@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 use crate::{
-    Catalog, CorpusSlot, DocumentState, Error, FailureReason, ModelName, Progress, Result, Stage, Task,
-    TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, key, task_changes, task_index,
+    Catalog, CorpusSlot, DocumentState, Error, ErrorKind, FailureReason, ModelName, Progress, Result, Stage,
+    Task, TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, key, task_changes,
+    task_index,
 };
 
 /// A task to be accepted.
@@ -62,8 +63,27 @@ impl Idempotency {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct IdempotencyRecord {
     /// The current records of the tasks, without those that were removed.
-    pub tasks: Vec<Task>,
+    tasks: Vec<Task>,
+    /// Whether some were removed.
+    is_incomplete: bool,
     version: Option<u64>,
+}
+
+impl IdempotencyRecord {
+    /// The tasks, in the order of their documents; `None` if the key is free: it was not used, or all of its tasks were removed.
+    ///
+    /// # Errors
+    /// `Refused` if some of several tasks were removed: those that are left would take the places of others.
+    pub fn tasks(&self) -> Result<Option<Vec<Task>>> {
+        if self.tasks.is_empty() {
+            return Ok(None);
+        }
+        if self.is_incomplete {
+            let reason = "some of the tasks of this idempotency key were removed; use another key";
+            return Err(Error::new(ErrorKind::Refused, "read idempotency key", reason));
+        }
+        Ok(Some(self.tasks.clone()))
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -150,11 +170,13 @@ impl Catalog {
         };
         let IdempotencyRecordV1 { tasks } =
             serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read idempotency key", e))?;
-        let mut found = Vec::with_capacity(tasks.len());
+        let count = tasks.len();
+        let mut found = Vec::with_capacity(count);
         for task in tasks {
             found.extend(self.task(task).await?);
         }
-        Ok(IdempotencyRecord { tasks: found, version: Some(record.version) })
+        let is_incomplete = found.len() < count;
+        Ok(IdempotencyRecord { tasks: found, is_incomplete, version: Some(record.version) })
     }
 
     /// The document that an account's upserts of a source in a space replace, and the version of that record. The

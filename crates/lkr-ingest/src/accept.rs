@@ -61,8 +61,8 @@ async fn try_accept(
         Some(idempotency) => catalog.idempotency_record(idempotency).await?,
         None => IdempotencyRecord::default(),
     };
-    if !before.tasks.is_empty() {
-        return Ok(Some(before.tasks));
+    if let Some(tasks) = before.tasks()? {
+        return Ok(Some(tasks));
     }
     let no_sweep = match state.ports.peers.is_shared() {
         true => Some(catalog.no_sweep().await?),

@@ -51,10 +51,13 @@ impl KnowledgeBase {
     }
 
     /// The current state of the tasks that were accepted under an idempotency key; `None` if there are none.
+    ///
+    /// # Errors
+    /// `Conflict` if some of several tasks were removed.
     pub async fn tasks_by_idempotency_key(&self, idempotency: &Idempotency) -> Result<Option<Vec<Task>>> {
         let record =
             self.shared.catalog.idempotency_record(idempotency).await.during("read idempotency key")?;
-        Ok(Some(record.tasks).filter(|tasks| !tasks.is_empty()))
+        record.tasks().during("read idempotency key")
     }
 
     /// Cancels an unfinished task and removes everything that it stored. `None` if there is no such task.

@@ -228,3 +228,23 @@ async fn idempotency_key_of_a_deleted_task_is_free_again() {
     assert_eq!(submit("marble").await, second);
     assert_eq!(ids(&kb).await.len(), 2);
 }
+
+#[tokio::test]
+async fn idempotency_key_of_a_batch_answers_no_task_in_the_place_of_another() {
+    let kb = TestStores::default().open(None).await;
+    let key = Idempotency { account: "eva".to_owned(), endpoint: "batch", key: "k".to_owned() };
+    let submit = async || {
+        let documents = ["opal", "tuff"].map(|name| (document(name, 1), by("eva")));
+        kb.submit_all(documents.into(), Some(key.clone())).await
+    };
+    let tasks = submit().await.unwrap();
+    for task in &tasks {
+        wait_for_task(&kb, task.task_id).await;
+    }
+    kb.delete_task(tasks[0].task_id).await.unwrap().unwrap();
+    assert_eq!(submit().await.unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(kb.tasks_by_idempotency_key(&key).await.unwrap_err().kind(), ErrorKind::Conflict);
+    kb.delete_task(tasks[1].task_id).await.unwrap().unwrap();
+    assert!(kb.tasks_by_idempotency_key(&key).await.unwrap().is_none());
+    assert_eq!(ids(&kb).await.len(), 2);
+}
