@@ -1,6 +1,8 @@
 //! Changing the properties of a live document: its record, and the tags of its points.
 
-use lkr_catalog::{DocumentChange, DocumentState, tags_of};
+use std::fmt;
+
+use lkr_catalog::{DocumentChange, DocumentState, LimitExceeded, tags_of};
 use lkr_domain::{DocId, Document};
 use lkr_state::Write;
 use tokio::sync::Mutex;
@@ -31,17 +33,36 @@ pub(crate) async fn change_by_hand(
 /// # Errors
 /// `Invalid` if it would exceed a limit.
 pub(crate) fn apply_by_hand(change: &DocumentChange, document: &Document) -> Result<Document> {
-    let invalid =
-        |exceeded| Error::new(ErrorKind::Invalid, "change document", format!("after the change {exceeded}"));
-    change.apply(document).map_err(invalid)
+    change.apply(document).map_err(|exceeded| too_much("after the change", exceeded))
 }
 
 /// Checks that an unfinished replacement may be changed like this, too.
 pub(crate) fn check_replacement(state: &DocumentState, change: &DocumentChange) -> Result<()> {
-    state.check_concurrent_edit(change).map_err(|exceeded| {
-        let reason = format!("in the unfinished replacement, after the change {exceeded}");
-        Error::new(ErrorKind::Invalid, "change document", reason)
-    })
+    let when = "in the unfinished replacement, after the change";
+    state.check_concurrent_edit(change).map_err(|exceeded| too_much(when, exceeded))
+}
+
+fn too_much(when: &'static str, exceeded: LimitExceeded) -> Error {
+    Error::new(ErrorKind::Invalid, "change document", ExceededByChange { when, exceeded })
+}
+
+/// A limit that a change would exceed, as the cause of an error.
+#[derive(Debug)]
+struct ExceededByChange {
+    when: &'static str,
+    exceeded: LimitExceeded,
+}
+
+impl fmt::Display for ExceededByChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.when, self.exceeded)
+    }
+}
+
+impl std::error::Error for ExceededByChange {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.exceeded)
+    }
 }
 
 /// Sets the category that was found for a live document, unless a person chose one. Returns whether it changed.

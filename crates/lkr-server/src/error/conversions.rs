@@ -30,6 +30,7 @@ impl From<lkr::Error> for ApiError {
     fn from(error: lkr::Error) -> Self {
         use lkr::ErrorKind;
         match error.kind() {
+            ErrorKind::Invalid if exceeds_size(&error) => Self::too_large(error.reason()),
             ErrorKind::Invalid => Self::invalid(error.reason()),
             ErrorKind::NotFound => Self::not_found(error.reason()),
             ErrorKind::Conflict => Self::new(ErrorCode::Conflict, error.reason()),
@@ -98,6 +99,12 @@ impl From<lkr_webhooks::Error> for ApiError {
             _ => Self::internal(&error),
         }
     }
+}
+
+/// Whether the cause of a failure is a limit in bytes.
+fn exceeds_size(error: &(dyn StdError + 'static)) -> bool {
+    std::iter::successors(Some(error), |&error| error.source())
+        .any(|error| error.downcast_ref::<lkr::LimitExceeded>().is_some_and(|exceeded| exceeded.is_size()))
 }
 
 /// Whether the cause of a failure is a full disk. A retry does not help then, and the contract calls it an internal

@@ -13,6 +13,7 @@ use crate::{
         StreamSubject, cursor, permission_lost, stream_envelope, unknown_document, while_permitted,
     },
     openapi::{CursorOf, OperationDoc, ResponseShape, schema},
+    routes::submissions::unless_closed,
     wire::{
         document_change::DocumentChangeInput,
         documents::{
@@ -175,11 +176,13 @@ async fn change(owner: Owner, mut cx: RequestContext) -> HandlerResult {
     let detail = Map::from_iter([("changed".to_owned(), json!(changed))]);
     let entry = AuditLog::entry(caller.actor(), AuditAction::DocumentChange, &doc_id.to_string(), detail)?;
     let mut alongside = vec![entry];
-    if let Some(target) = change.space.clone().filter(|target| *target != space) {
-        check_move(&cx, caller, &space, &target).await?;
-        alongside.extend(Spaces::admit(&target));
+    let target = change.space.clone().filter(|target| *target != space);
+    if let Some(target) = &target {
+        check_move(&cx, caller, &space, target).await?;
+        alongside.extend(Spaces::admit(target));
     }
-    let document = kb.change_with(doc_id, change, alongside).await.for_write()?;
+    let changed = kb.change_with(doc_id, change, alongside).await;
+    let document = unless_closed(cx.services()?, caller, target, changed).await?;
     ApiResponse::ok(&L1Item::from(document.ok_or_else(unknown_document)?))
 }
 

@@ -28,7 +28,7 @@ use crate::{
     plugins::selected_plugins,
     routes::submissions::{
         IDEMPOTENCY, MAX_KEY_CHARS, common_submission, first, idempotency, ignored_space, replayed_tasks,
-        submission,
+        submission, unless_closed,
     },
     state::Services,
     wire::{
@@ -106,7 +106,9 @@ async fn upload(Authenticated(caller): Authenticated, mut cx: RequestContext) ->
     let Upload { file, warnings, options } = read_upload(&mut cx, &caller, UploadTarget::NewDocument).await?;
     let submission =
         Submission { warnings, idempotency, ..submission(cx.services()?, &caller, options).await? };
-    let task = cx.services()?.kb.submit_file(file, submission).await.for_write()?;
+    let (services, space) = (cx.services()?, submission.space.clone());
+    let accepted = services.kb.submit_file(file, submission).await;
+    let task = unless_closed(services, &caller, [space], accepted).await?;
     ApiResponse::accepted(&UploadAccepted::from(&task))
 }
 

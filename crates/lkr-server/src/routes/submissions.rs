@@ -1,5 +1,7 @@
 //! Adds and replaces documents sent as JSON.
 
+use std::collections::BTreeSet;
+
 use actix_web::http::{Method, StatusCode, header::HeaderName};
 use lkr::{Dedup, DocId, Idempotency, MAX_NEW_TEXT_BYTES, OnReplace, Submission, Task, Upsert};
 use lkr_auth::{AuditAction, AuditLog, Credential};
@@ -93,7 +95,9 @@ async fn add(Authenticated(caller): Authenticated, mut cx: RequestContext) -> Ha
     let (document, warnings) = input.check()?;
     let submission =
         Submission { warnings, idempotency, ..submission(cx.services()?, &caller, options).await? };
-    let task = cx.services()?.kb.submit(document, submission).await.for_write()?;
+    let (services, space) = (cx.services()?, submission.space.clone());
+    let accepted = services.kb.submit(document, submission).await;
+    let task = unless_closed(services, &caller, [space], accepted).await?;
     ApiResponse::accepted(&Accepted::from(&task))
 }
 
@@ -112,7 +116,11 @@ async fn add_all(Authenticated(caller): Authenticated, mut cx: RequestContext) -
         Ok((document, Submission { warnings, ..submission }))
     });
     let documents = documents.collect::<Result<Vec<_>, ApiError>>()?;
-    let tasks = cx.services()?.kb.submit_all(documents, idempotency).await.for_write()?;
+    let spaces: BTreeSet<SpaceName> =
+        documents.iter().map(|(_, submission)| submission.space.clone()).collect();
+    let services = cx.services()?;
+    let accepted = services.kb.submit_all(documents, idempotency).await;
+    let tasks = unless_closed(services, &caller, spaces, accepted).await?;
     ApiResponse::accepted(&BatchAccepted::from(&*tasks))
 }
 
@@ -131,6 +139,22 @@ async fn replace(owner: Owner, mut cx: RequestContext) -> HandlerResult {
 pub(super) fn ignored_space(named: Option<&str>, space: &SpaceName) -> Option<String> {
     let is_other = named.is_some_and(|named| named != space.as_str());
     is_other.then(|| format!("space was ignored: a replacement stays in the space {space}"))
+}
+
+/// The result of a write into spaces. If it failed because one of them was closed or deleted meanwhile, the error says so: no retry
+/// would help.
+pub(super) async fn unless_closed<T>(
+    services: &Services,
+    caller: &Caller,
+    spaces: impl IntoIterator<Item = SpaceName>,
+    written: lkr::Result<T>,
+) -> Result<T, ApiError> {
+    let written = written.for_write();
+    if written.as_ref().is_err_and(|error| error.code == ErrorCode::Overloaded) {
+        let rights = services.rights_to_write(Some(caller)).await?;
+        spaces.into_iter().try_for_each(|space| rights.check_writable(&space))?;
+    }
+    written
 }
 
 /// Applies the client's options to a submission. Callers other than managers of the space may replace only their own

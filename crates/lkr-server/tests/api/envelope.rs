@@ -1,7 +1,7 @@
 //! The envelope, and requests that the framework refuses.
 
 use actix_web::{http::Method, test::TestRequest};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{PASSWORD, api};
 
@@ -175,6 +175,14 @@ async fn body_over_the_size_limit_is_refused() {
     let admin = api.admin().await;
     let text = json!({ "text": "x".repeat(16 * 1024 * 1024 + 1) });
     api.post("/api/v1/documents", &admin, text).await.expect_error(1001, 413);
+    let metadata = |key: &str, count: usize| {
+        let entries = (0..count).map(|n| (format!("{key}{n}"), json!("v".repeat(4_096))));
+        json!(entries.collect::<serde_json::Map<String, Value>>())
+    };
+    let doc_id = api.add(&admin, json!({ "text": "a text", "metadata": metadata("a", 60) })).await;
+    let more = Some(json!({ "metadata": metadata("b", 4) }));
+    let path = format!("/api/v1/documents/{doc_id}");
+    api.call(Method::PATCH, &path, &admin, more).await.expect_error(1001, 413);
 }
 
 #[actix_web::test]
