@@ -1,6 +1,11 @@
 //! Applies the embedding model that the settings name: a change of it re-embeds all documents.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use lkr::{
@@ -46,7 +51,11 @@ const MAX_BACKOFF: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub struct EmbedderReconciler {
     task: Arc<ReconcileTask>,
+    unreached: Unreached,
 }
+
+/// The name of the model that the settings name, while it cannot be reached.
+type Unreached = Arc<Mutex<Option<String>>>;
 
 #[derive(Debug)]
 struct ReconcileTask {
@@ -80,12 +89,26 @@ impl EmbedderReconciler {
     ) -> Self {
         let (requests, received) = mpsc::channel(16);
         let (done, first) = oneshot::channel();
-        let reconciler = ReconcileLoop { kb, settings, outgoing, local_model, connect, applied: None };
+        let unreached = Unreached::default();
+        let reconciler = ReconcileLoop {
+            kb,
+            settings,
+            outgoing,
+            local_model,
+            connect,
+            applied: None,
+            unreached: Arc::clone(&unreached),
+        };
         let abort = tokio::spawn(reconciler.run(received, done)).abort_handle();
         if timeout(START_WAIT, first).await.is_err() {
             tracing::warn!("embedding model not reached yet; searches may use keywords alone");
         }
-        Self { task: Arc::new(ReconcileTask { requests, abort }) }
+        Self { task: Arc::new(ReconcileTask { requests, abort }), unreached }
+    }
+
+    /// The name of the model that the settings name, while it cannot be reached.
+    pub(crate) fn unreached(&self) -> Option<String> {
+        self.unreached.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Reconciles after a user changed the entry, and waits a little for the result.
@@ -133,6 +156,7 @@ struct ReconcileLoop {
     connect: ConnectEmbedder,
     /// The entry that was applied last.
     applied: Option<ModelEntry>,
+    unreached: Unreached,
 }
 
 impl fmt::Debug for ReconcileLoop {
@@ -198,7 +222,10 @@ impl ReconcileLoop {
         if changed_by.is_none() && self.applied.as_ref() == Some(entry) {
             return Ok(());
         }
-        let embedder = self.embedder(entry).await?;
+        let embedder = self.embedder(entry).await;
+        *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) =
+            embedder.is_err().then(|| entry.model.clone());
+        let embedder = embedder?;
         if let Some(embedder) = &embedder {
             self.record(&snapshot, &embedder.profile().id).await?;
         }

@@ -76,11 +76,19 @@ async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
         Some(fallback) => !fallback.status().await.is_remote_empty,
         None => false,
     };
+    let mut health = kb.health().await;
+    let mut embedding = kb.embedding().await.ok().map(EmbeddingItem::from);
+    if let Some(model) = services.embedder_reconciler.unreached() {
+        let reason =
+            format!("the model {model}, which the settings name, cannot be reached; the log has the reason");
+        health.embedder.failure.get_or_insert(reason);
+        embedding = embedding.map(|embedding| embedding.wanting(model));
+    }
     let readiness = Readiness {
-        embedding: kb.embedding().await.ok().map(EmbeddingItem::from),
+        embedding,
         queue: kb.queue_status().await.ok().map(QueueItem::from),
         workers: Some(kb.worker_status().into()),
-        ..Readiness::new(kb.health().await, goes_on)
+        ..Readiness::new(health, goes_on)
     };
     if readiness.is_down() {
         tracing::warn!(checks = ?readiness.checks, "a store is down");

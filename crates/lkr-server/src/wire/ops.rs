@@ -47,6 +47,13 @@ pub(crate) struct EmbeddingItem {
     wanted: Option<String>,
 }
 
+impl EmbeddingItem {
+    /// The same, if the settings name a model that was not reached yet.
+    pub(crate) fn wanting(self, model: String) -> Self {
+        Self { wanted: Some(model), ..self }
+    }
+}
+
 impl From<EmbeddingStatus> for EmbeddingItem {
     fn from(embedding: EmbeddingStatus) -> Self {
         let wanted = embedding.target.map(|wanted| wanted.profile().name.clone());

@@ -91,11 +91,17 @@ async fn unreachable_embedding_model_keeps_the_earlier_one() {
     assert_eq!(changes(&api).await.len(), 1);
     let found = search(&api).await;
     assert_eq!(found["warnings"], json!([]));
+    let ready = api.get("/readyz").await.data();
+    assert_eq!(ready["embedding"], json!({ "in_use": "hashed words", "wanted": "nowhere" }));
+    let check = &ready["checks"]["embedder"];
+    assert_eq!((&check["status"], &ready["status"]), (&json!("degraded"), &json!("degraded")));
+    assert!(check["reason"].as_str().unwrap().contains("the model nowhere"), "{check}");
     // Without a provider there is no model here, so searches use keywords alone.
     api.post("/api/v1/settings/reset", &admin, json!({})).await.data();
     let found = search(&api).await;
     assert_eq!(found["warnings"].as_array().unwrap().len(), 1);
     assert_eq!(changes(&api).await.len(), 1);
+    assert_eq!(embedding(&api).await["wanted"], Value::Null);
 }
 
 #[actix_web::test]
