@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::try_join;
 use lkr_domain::SparseVector;
 use lkr_models::SparseEncoder;
-use lkr_text::{Literals, QueryTerm, query_terms};
+use lkr_text::{Literals, QueryTerm, consists_of_stop_words, query_terms};
 use lkr_vectors::{may_block, on_blocking_thread};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tracing::{Instrument as _, debug_span};
@@ -349,9 +349,11 @@ fn warnings(request: &SearchRequest, query: EncodedQuery, retrieved: &Retrieved)
     let mut warnings = query.warnings;
     if retrieved.legs.all.iter().all(|leg| !leg.queried) {
         warnings.push(warning::NO_WORDS.to_owned());
-    }
-    if retrieved.lacks_quoted && !retrieved.ranked.candidates.is_empty() {
+    } else if retrieved.lacks_quoted {
         warnings.push(warning::NO_QUOTED.to_owned());
+    }
+    if retrieved.ranked.candidates.is_empty() && consists_of_stop_words(&request.query) {
+        warnings.push(warning::STOP_WORDS.to_owned());
     }
     match retrieved.rerank {
         RerankOutcome::Failed | RerankOutcome::TimedOut => warnings.push(warning::RERANK_FAILED.to_owned()),

@@ -5,6 +5,7 @@ pub(crate) const MODEL_FAILED: &str = "the embedding model failed: keyword searc
 pub(crate) const MODEL_MISMATCH: &str =
     "the documents are not yet embedded with the current model: keyword search only for those";
 pub(crate) const NO_WORDS: &str = "the query contains no searchable words";
+pub(crate) const STOP_WORDS: &str = "the query consists of words that are too frequent to search for";
 pub(crate) const NO_QUOTED: &str = "no passage among the best matches contains the phrase in quotation marks";
 pub(crate) const NO_RERANKER: &str = "no reranker is configured: the results are not reranked";
 pub(crate) const RERANK_FAILED: &str = "the reranker failed or took too long: the results are not reranked";

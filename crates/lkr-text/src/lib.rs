@@ -29,7 +29,7 @@ pub use language::Language;
 pub use literal::{LiteralMatches, Literals};
 pub use overlap::{Overlap, QueryWords, overlap};
 pub use prompt_tokens::prompt_tokens;
-pub use query::{QueryTerm, query_terms};
+pub use query::{QueryTerm, consists_of_stop_words, query_terms};
 pub use sentence::{MAX_SENTENCE_CHARS, sentences};
 pub use stop::is_stop_word;
 pub use word::words;

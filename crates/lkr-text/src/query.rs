@@ -33,9 +33,20 @@ pub struct QueryTerm {
 #[must_use]
 pub fn query_terms(text: &str) -> Vec<QueryTerm> {
     let language = detect(text);
-    let stops = stop::language_bit(Language::ENGLISH) | language.map_or(0, stop::language_bit);
-    let terms = collect(text, language, stops);
+    let terms = collect(text, language, stops(language));
     if terms.is_empty() { collect(text, language, 0) } else { terms }
+}
+
+/// Whether a query has words, and all of them are stop words, which documents in their language are not indexed by.
+#[must_use]
+pub fn consists_of_stop_words(text: &str) -> bool {
+    let language = detect(text);
+    collect(text, language, stops(language)).is_empty() && !collect(text, language, 0).is_empty()
+}
+
+/// The languages whose stop words are left out of a query.
+fn stops(language: Option<Language>) -> LanguageMask {
+    stop::language_bit(Language::ENGLISH) | language.map_or(0, stop::language_bit)
 }
 
 fn collect(text: &str, language: Option<Language>, stops: LanguageMask) -> Vec<QueryTerm> {
@@ -91,6 +102,11 @@ mod tests {
         assert_eq!(terms("what is the orbit of the moon")[..], ["orbit", "moon"]);
         assert!(!terms("the who").is_empty());
         assert!(terms(" ?! ").is_empty());
+        for (query, expected) in
+            [("the who", true), ("\"to be, or not to be\"", true), ("the orbit", false), ("?!", false)]
+        {
+            assert_eq!(consists_of_stop_words(query), expected, "{query}");
+        }
     }
 
     #[test]

@@ -83,6 +83,24 @@ async fn phrase_that_no_passage_contains_is_told() {
 }
 
 #[tokio::test]
+async fn query_of_stop_words_without_results_is_explained() {
+    let base = TestBase::new(None).await;
+    let text = "To be, or not to be, that is the question.";
+    base.add(TestDocument { title: "Hamlet", text, ..TestDocument::default() }).await;
+    for (query, quotes) in [("to be or not to be", false), ("\"to be, or not to be\"", true)] {
+        let response = respond(&base.searcher(), &request(query)).await;
+        let told = |part: &str| response.warnings.iter().any(|warning| warning.contains(part));
+        assert_eq!(response.results.len(), 0, "{query}");
+        assert_eq!(
+            (told("too frequent"), told("quotation marks")),
+            (true, quotes),
+            "{:?}",
+            response.warnings
+        );
+    }
+}
+
+#[tokio::test]
 async fn versions_and_file_names_are_found_by_the_whole_and_by_parts() {
     let base = base(&[
         ("a", "Since v1.2.3 the flag is gone."),
