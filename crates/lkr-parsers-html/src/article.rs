@@ -30,11 +30,7 @@ impl Parser for Article {
         let sanitized = sanitize::sanitize(&decoded.text, sanitize::MAX_TAGS);
         let mut blocks = Blocks::default();
         decoded.warnings().for_each(|warning| blocks.warn(warning));
-        if sanitized.is_truncated {
-            blocks.warn(
-                "the page has too many tags or nested elements; some tags were removed, but no visible text",
-            );
-        }
+        sanitized.warnings().for_each(|warning| blocks.warn(warning));
         let document = Document::from(&*sanitized.html);
         let style_sheet = page::trusted_styles(&document, StyleSheet::from_page(&sanitized.html));
         let page = page::read(&document, &style_sheet);

@@ -38,11 +38,7 @@ impl Parser for PlainHtml {
         check_limits(&sanitized.html)?;
         let mut composer = Composer::new();
         decoded.warnings().for_each(|warning| composer.warn(warning));
-        if sanitized.is_truncated {
-            composer.warn(
-                "the page has too many tags or nested elements; some tags were removed, but no visible text",
-            );
-        }
+        sanitized.warnings().for_each(|warning| composer.warn(warning));
         let text = render(&sanitized.html).map_err(error::html2text)?;
         for paragraph in text.split("\n\n") {
             composer.push(BlockKind::Paragraph, paragraph, None)?;

@@ -43,14 +43,28 @@ pub(crate) struct Sanitized<'a> {
     pub(crate) html: Cow<'a, str>,
     /// Whether tags or attributes were removed.
     pub(crate) is_truncated: bool,
+    /// Whether the page ends within a tag, which was removed.
+    pub(crate) ends_in_tag: bool,
+}
+
+impl Sanitized<'_> {
+    /// What a reader of the page should know.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = &'static str> {
+        let removed =
+            "the page has too many tags or nested elements; some tags were removed, but no visible text";
+        let cut_off = "the page ends within a tag; its end may be missing";
+        let removed = self.is_truncated.then_some(removed);
+        removed.into_iter().chain(self.ends_in_tag.then_some(cut_off))
+    }
 }
 
 /// Removes tags that would make parsing slow, and all tags after the first `max_tags`.
 pub(crate) fn sanitize(html: &str, max_tags: usize) -> Sanitized<'_> {
     if html.contains(is_dropped_control) {
         let clean: String = html.chars().filter(|c| !is_dropped_control(*c)).collect();
-        let Sanitized { html, is_truncated } = scan(&clean, max_tags);
-        return Sanitized { html: Cow::Owned(html.into_owned()), is_truncated };
+        let scanned = scan(&clean, max_tags);
+        let html = Cow::Owned(scanned.html.into_owned());
+        return Sanitized { html, is_truncated: scanned.is_truncated, ends_in_tag: scanned.ends_in_tag };
     }
     scan(html, max_tags)
 }
@@ -66,12 +80,13 @@ fn scan(html: &str, max_tags: usize) -> Sanitized<'_> {
     while let Some(next) = scan.next_tag(at) {
         at = next;
     }
-    if !scan.is_truncated {
-        return Sanitized { html: Cow::Borrowed(html), is_truncated: false };
+    let (is_truncated, ends_in_tag) = (scan.is_truncated, scan.ends_in_tag);
+    if !is_truncated && !ends_in_tag {
+        return Sanitized { html: Cow::Borrowed(html), is_truncated, ends_in_tag };
     }
     scan.end_hidden_at(html.len());
     scan.copy_until(html.len());
-    Sanitized { html: Cow::Owned(scan.output), is_truncated: true }
+    Sanitized { html: Cow::Owned(scan.output), is_truncated, ends_in_tag }
 }
 
 #[derive(Debug, Default)]
@@ -81,6 +96,7 @@ struct Sanitizer<'a> {
     output: String,
     copied_to: usize,
     is_truncated: bool,
+    ends_in_tag: bool,
     tags: usize,
     max_tags: usize,
     stray_brackets: usize,
@@ -113,7 +129,8 @@ impl Sanitizer<'_> {
         }
         let Some(tag) = parse_tag(self.html, start) else {
             // Browsers show neither a tag without an end nor the text after it.
-            self.replace(start, self.html.len(), "");
+            self.ends_in_tag = true;
+            self.put(start, self.html.len(), "");
             return None;
         };
         self.tags += 1;
@@ -280,9 +297,14 @@ impl Sanitizer<'_> {
         nearest.is_some_and(|name| name.is(FOREIGN))
     }
 
-    /// Replaces a range.
+    /// Replaces a range beyond the limits.
     fn replace(&mut self, start: usize, end: usize, replacement: &str) {
         self.is_truncated = true;
+        self.put(start, end, replacement);
+    }
+
+    /// Writes a replacement of a range.
+    fn put(&mut self, start: usize, end: usize, replacement: &str) {
         if self.hidden.is_some() {
             return;
         }

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 
 fn sanitize(html: &str) -> Sanitized<'static> {
-    let Sanitized { html, is_truncated } = super::sanitize(html, MAX_TAGS);
-    Sanitized { html: Cow::Owned(html.into_owned()), is_truncated }
+    let Sanitized { html, is_truncated, ends_in_tag } = super::sanitize(html, MAX_TAGS);
+    Sanitized { html: Cow::Owned(html.into_owned()), is_truncated, ends_in_tag }
 }
 
 #[track_caller]
@@ -102,7 +102,10 @@ fn comment_ends_follow_html_rules() {
 #[test]
 fn unterminated_tag_is_removed() {
     let sanitized = sanitize("words<a href='x");
-    assert_eq!((&*sanitized.html, sanitized.is_truncated), ("words", true));
+    assert_eq!(sanitized.html, "words");
+    assert_eq!((sanitized.is_truncated, sanitized.ends_in_tag), (false, true));
+    let told: Vec<&str> = sanitized.warnings().collect();
+    assert_eq!(told, ["the page ends within a tag; its end may be missing"]);
     assert_eq!(sanitize(&"<a ".repeat(100_000)).html, "");
 }
 
