@@ -1,7 +1,7 @@
 //! The disk space of a knowledge base, its growth under churn, and what deletions give back.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt, fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -74,6 +74,12 @@ pub(super) struct DiskReport {
 pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
     let inputs = read_documents(&args.material.dir, None)?;
     let documents = inputs.len();
+    let distinct = |of: fn(&Input) -> &str| inputs.iter().map(of).collect::<HashSet<_>>().len() == documents;
+    ensure!(
+        distinct(|input| &input.source) && distinct(|input| &input.text),
+        "several documents of {} have one source or one text",
+        args.material.dir.display()
+    );
     // Texts that come back are not embedded again.
     let embedder: Arc<dyn Embedder> = Arc::new(CopyEmbedder::new(args.material.embedder()?));
     let dims = embedder.profile().dims as u64;
@@ -83,7 +89,7 @@ pub(super) async fn measure(args: &Args) -> Result<DiskReport> {
         inputs.into_iter().map(|input| (input.source.clone(), input)).collect();
     let with_input = |document: Document| Some((document.doc_id, inputs.remove(&document.source)?));
     let mut stored: Vec<(DocId, Input)> = added.into_iter().filter_map(with_input).collect();
-    ensure!(stored.len() == documents, "several documents have one source");
+    ensure!(stored.len() == documents, "several documents have one text, but for white space");
     let before = parts_at_rest(&args.data_dir).await?;
     let counts = kb.stats(&Scope::All).await?.counts;
     let mut random = XorShift64::new(0x9e37_79b9_7f4a_7c15);

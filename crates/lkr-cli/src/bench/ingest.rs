@@ -1,6 +1,7 @@
 //! Ingestion compared with the embedding engine.
 
 use std::{
+    collections::HashSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -66,7 +67,7 @@ pub(super) async fn measure(
     embedder: &Arc<dyn Embedder>,
     inputs: Vec<Input>,
 ) -> Result<Ingestion> {
-    let mut ingestion = Ingestion { documents: inputs.len(), ..Ingestion::default() };
+    let mut ingestion = Ingestion::default();
     let size = inputs.len().div_ceil(ALTERNATIONS).max(1);
     let mut inputs = inputs.into_iter();
     loop {
@@ -78,6 +79,7 @@ pub(super) async fn measure(
         let documents = ingest_all(kb, slice).await?;
         let end = (wait_until_idle().await, cpu_used());
         ingestion.total.add(start, end);
+        ingestion.documents += documents.len();
         let passages = passages(kb, documents).await?;
         ingestion.passages += passages.len();
         let start = (Instant::now(), cpu_used());
@@ -90,10 +92,11 @@ fn cpu_used() -> Duration {
     cpu_time().unwrap_or_default()
 }
 
+/// Ingests documents, several at once, and returns each once: of equal texts, one is stored.
 pub(super) async fn ingest_all(kb: &KnowledgeBase, slice: Vec<Input>) -> Result<Vec<Document>> {
     let mut inputs = slice.into_iter();
     let mut adding = JoinSet::new();
-    let mut added = Vec::new();
+    let (mut added, mut ids) = (Vec::new(), HashSet::new());
     let spawn = |adding: &mut JoinSet<_>, Input { title, source, text }| {
         let kb = kb.clone();
         let document = NewDocument { text, title, source, ..NewDocument::default() };
@@ -101,7 +104,10 @@ pub(super) async fn ingest_all(kb: &KnowledgeBase, slice: Vec<Input>) -> Result<
     };
     inputs.by_ref().take(PARALLEL).for_each(|input| spawn(&mut adding, input));
     while let Some(document) = adding.join_next().await {
-        added.push(document??);
+        let document = document??;
+        if ids.insert(document.doc_id) {
+            added.push(document);
+        }
         if let Some(input) = inputs.next() {
             spawn(&mut adding, input);
         }

@@ -264,6 +264,7 @@ fn run_clients(
         let followed = follower.map_or(Ok(()), |follower| follower.join().map_err(panicked)?);
         ended.map(|_| followed)
     })?;
+    pace.finish();
     let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     tally.unsent = pace.unsent();
     Ok((tally, followed))

@@ -12,12 +12,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use lkr::has_knowledge_base;
 
-use crate::{
-    bench::connection::Connection,
-    exit::not_found,
-    stats::{Latency, millis},
-};
+use crate::{bench::connection::Connection, exit::not_found, stats::millis};
 
 /// The pause between two requests for the readiness.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -50,6 +47,10 @@ struct ServerProcess(Child);
 pub(super) fn measure(args: &Args) -> Result<StartReport> {
     if !args.data_dir.is_dir() {
         return Err(not_found(format!("{} is no folder", args.data_dir.display())));
+    }
+    // A server would make a knowledge base there. One on stores elsewhere has its key in the folder.
+    if !has_knowledge_base(&args.data_dir)? && !args.data_dir.join("secret.key").exists() {
+        return Err(not_found(format!("no knowledge base in {}", args.data_dir.display())));
     }
     (0..args.runs).map(|_| time_until_ready(args)).collect::<Result<_>>().map(StartReport)
 }
@@ -122,15 +123,12 @@ impl Drop for ServerProcess {
 
 impl fmt::Display for StartReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(times) = self;
-        let max = times.iter().max().copied().unwrap_or_default();
-        let median = Latency::of(times.clone()).p50_ms;
-        let starts = times.len();
-        writeln!(
-            f,
-            "ready after {median:.0} ms in the median of {starts} starts, {:.0} ms at most",
-            millis(max)
-        )
+        let mut times = self.0.clone();
+        times.sort_unstable();
+        let at = |place: usize| times.get(place).copied().map(millis).unwrap_or_default();
+        let (starts, longest) = (times.len(), times.last().copied().map(millis).unwrap_or_default());
+        let median = (at(starts.saturating_sub(1) / 2) + at(starts / 2)) / 2.0;
+        writeln!(f, "ready after {median:.0} ms in the median of {starts} starts, {longest:.0} ms at most")
     }
 }
 
@@ -142,6 +140,8 @@ mod tests {
     fn report_has_the_median_and_the_longest_time() {
         let report = StartReport([30, 10, 90].map(Duration::from_millis).to_vec());
         assert_eq!(report.to_string(), "ready after 30 ms in the median of 3 starts, 90 ms at most\n");
+        let even = StartReport([30, 10, 90, 50].map(Duration::from_millis).to_vec());
+        assert_eq!(even.to_string(), "ready after 40 ms in the median of 4 starts, 90 ms at most\n");
     }
 
     #[test]

@@ -84,6 +84,11 @@ impl<'a, C: Clock> Pace<'a, C> {
         }
     }
 
+    /// Waits for the end of the run. In an open loop, the last request may be answered before.
+    pub(super) fn finish(&self) {
+        self.clock.sleep_until(self.end);
+    }
+
     /// The time since `since`.
     pub(super) fn elapsed(&self, since: Duration) -> Duration {
         self.clock.now().saturating_sub(since)

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     bench::load::{
         documents::Ended,
+        kind::Kind,
         tally::{Failures, Results, Tally},
     },
     terminal::plural,
@@ -148,6 +149,13 @@ fn notes(text: &mut String, step: &Step, names_step: bool) -> Result<()> {
             writeln!(text, "{step_name}{} could not be added", plural(failed, "document"))?;
         }
     }
+    let meant_to_hit = |kind: &Kind| matches!(kind, Kind::Cached);
+    for (kind, results) in step.tally.kinds.iter().filter(|(kind, _)| !meant_to_hit(kind)) {
+        // A few are those of queries that are also sent as cached ones.
+        if results.hits * 100 > results.answered() {
+            writeln!(text, "{step_name}{} hits of {kind}: queries have too few words", results.hits)?;
+        }
+    }
     for (code, Failures { count, message }) in &step.tally.total()?.errors {
         let first = if message.is_empty() { String::new() } else { format!(", first: {message}") };
         writeln!(text, "{step_name}error {code}: {count}{first}")?;
@@ -230,10 +238,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::bench::load::{
-        kind::Kind,
-        tally::{Answered, Failure},
-    };
+    use crate::bench::load::tally::{Answered, Failure};
 
     fn failure(code: &str) -> Failure {
         Failure { code: code.to_owned(), message: "full".to_owned() }
@@ -273,6 +278,7 @@ mod tests {
             "server: 1.000 ms of processor time a request, 12000 MB at the end",
             "999 documents searchable after 4.0 s, 250 a second",
             "1 document could not be added",
+            "1000 hits of filtered: queries have too few words",
             "error add 1010: 1, first: full",
             "error not sent: 99998",
         ] {
