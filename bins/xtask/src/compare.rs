@@ -50,11 +50,13 @@ struct Arguments {
 /// If a benchmark is slower with confidence, or a side has no benchmarks.
 pub(crate) fn compare(arguments: &[OsString]) -> Result<()> {
     let arguments = Arguments::parse(arguments)?;
+    let before = commit_of(&arguments.before)?;
+    let after = arguments.after.as_deref().map(commit_of).transpose()?;
     let folder = root()?.join(FOLDER);
     let results = folder.join("results");
     remove_dir(&results)?;
-    let before = build(&folder, "before", Some(&arguments.before))?;
-    let after = build(&folder, "after", arguments.after.as_deref())?;
+    let before = build(&folder, "before", Some(&before))?;
+    let after = build(&folder, "after", after.as_deref())?;
     let mut rounds = Vec::new();
     for round in 0..arguments.rounds {
         eprintln!("round {} of {}", round + 1, arguments.rounds);
@@ -92,6 +94,15 @@ impl Arguments {
         ensure!(commits.next().is_none(), USAGE);
         Ok(Self { before, after, rounds, only })
     }
+}
+
+/// The hash of a commit. In a worktree that is kept, `HEAD` would mean another one.
+fn commit_of(name: &str) -> Result<String> {
+    let mut git = Command::new("git");
+    git.args(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(format!("{name}^{{commit}}"));
+    let output = git.current_dir(root()?).output().context("cannot run git")?;
+    ensure!(output.status.success(), "{name} is no commit");
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
 /// Builds the benchmarks of a commit, or of the working tree, and returns a copy of their executable. Both sides share what they
@@ -176,9 +187,21 @@ fn read_times(folder: &Path, times: &mut Times) -> Result<()> {
     Ok(())
 }
 
-/// Prints a line for each benchmark that both sides have.
+/// Prints a line for each benchmark that both sides have, and the names of the others.
+///
+/// # Errors
+/// If a benchmark is slower with confidence, or none is on both sides.
 fn report(rounds: &[(Times, Times)]) -> Result<()> {
-    let Some((first, _)) = rounds.first() else { bail!("no rounds") };
+    let Some((first, second)) = rounds.first() else { bail!("no rounds") };
+    let alone = |of: &Times, other: &Times| {
+        of.keys().filter(|name| !other.contains_key(*name)).cloned().collect::<Vec<_>>()
+    };
+    for (side, names) in [("before", alone(first, second)), ("after", alone(second, first))] {
+        if !names.is_empty() {
+            eprintln!("not compared, only {side}: {}", names.join(", "));
+        }
+    }
+    ensure!(first.keys().any(|name| second.contains_key(name)), "no benchmark is on both sides");
     let mut slower = Vec::new();
     eprintln!(
         "{:<45} {:>10} {:>10}  after / before, with confidence of 99 %",
@@ -252,6 +275,23 @@ mod tests {
         assert_eq!(of(0.99, 1.05, 1.11), "");
         assert_eq!(of(1.005, 1.01, 1.015), "");
         assert_eq!(of(0.80, 0.90, 0.99), "faster");
+    }
+
+    #[test]
+    fn commits_are_those_of_this_worktree() {
+        let head = commit_of("HEAD").unwrap();
+        assert_eq!(commit_of(&head).unwrap(), head);
+        for wrong in ["no-such-commit", "--all"] {
+            assert!(commit_of(wrong).unwrap_err().to_string().contains("is no commit"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn benchmarks_of_one_side_alone_do_not_pass_for_equal_ones() {
+        let times = |name: &str| Times::from([(name.to_owned(), 1.0)]);
+        assert!(report(&[(times("a"), times("a")), (times("a"), times("a"))]).is_ok());
+        let error = report(&[(times("a"), times("b")), (times("a"), times("b"))]).unwrap_err();
+        assert_eq!(error.to_string(), "no benchmark is on both sides");
     }
 
     #[test]
