@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use glob::{MatchOptions, Pattern};
 use lkr::files::Format;
 
 use super::{
@@ -83,16 +84,43 @@ fn below(folder: &Path) -> Result<Vec<Item>> {
     Ok(items)
 }
 
+/// Hidden files match only if the pattern says so, as in a shell.
+const AS_IN_A_SHELL: MatchOptions =
+    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+
 /// The files that match a pattern, which the shell did not expand.
 fn matching(pattern: &str) -> Result<Vec<Item>> {
-    let paths = glob::glob(pattern).map_err(|error| usage(format!("{pattern}: {error}")))?;
-    let paths: Vec<PathBuf> = paths.collect::<Result<_, _>>().with_context(|| format!("read {pattern}"))?;
+    let invalid = |error| usage(format!("{pattern}: {error}"));
+    let paths: Vec<PathBuf> = if pattern.contains("**") {
+        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+        let (compiled, folder) = (Pattern::new(pattern).map_err(invalid)?, fixed_part(pattern));
+        let mut paths = if folder.is_dir() { files_below(folder, is_known)? } else { Vec::new() };
+        paths.retain_mut(|path| {
+            *path = path.strip_prefix("./").unwrap_or(path).to_owned();
+            compiled.matches_path_with(path, AS_IN_A_SHELL)
+        });
+        paths
+    } else {
+        let paths = glob::glob_with(pattern, AS_IN_A_SHELL).map_err(invalid)?;
+        paths.collect::<Result<_, _>>().with_context(|| format!("read {pattern}"))?
+    };
     let files = paths.iter().filter(|path| path.is_file() && is_known(path));
     let items: Vec<Item> = files.map(|path| file_item(path)).collect();
     if items.is_empty() {
         bail!("{pattern} matches no file of a known format: {}", extensions());
     }
     Ok(items)
+}
+
+/// The folder in which all matches of a pattern are: its parts without wildcards. Links in it are followed, links to folders below it
+/// are not, because they may form a cycle.
+fn fixed_part(pattern: &str) -> &Path {
+    let wildcard = pattern.find(['*', '?', '[']).unwrap_or(pattern.len());
+    let end = pattern.get(..wildcard).and_then(|fixed| fixed.rfind(std::path::is_separator));
+    match end.and_then(|end| pattern.get(..=end)) {
+        Some(folder) => Path::new(folder),
+        None => Path::new("."),
+    }
 }
 
 /// The standard input, as a text or as a file of the given name.
@@ -159,8 +187,32 @@ mod tests {
         let root = notes.display();
         assert_eq!(sources(&notes), [format!("file:{root}/b/a.md"), format!("file:{root}/c.TXT")]);
         assert_eq!(sources(&notes.join("./c.TXT")), [format!("file:{root}/c.TXT")]);
-        let matched = sources(&notes.join("**/*.md"));
-        assert!(matched.iter().any(|source| source.ends_with("notes/b/a.md")), "{matched:?}");
+    }
+
+    #[test]
+    fn pattern_names_no_hidden_files_and_follows_no_links_to_folders() {
+        let dir = tempfile::tempdir().unwrap();
+        let notes = dir.path().join("notes");
+        fs::create_dir_all(notes.join("b/.git")).unwrap();
+        for name in ["a.md", "b/a.md", "b/a.txt", "b/.git/x.md", ".hidden.md"] {
+            fs::write(notes.join(name), "see").unwrap();
+        }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("..", notes.join("b/up")).unwrap();
+        let root = notes.display();
+        for (pattern, expected) in [
+            ("**/*.md", ["a.md", "b/a.md"].as_slice()),
+            ("b/**/*", &["b/a.md", "b/a.txt"]),
+            ("*/a.*", &["b/a.md", "b/a.txt"]),
+            ("**/.*/*.md", &["b/.git/x.md"]),
+            ("*.md", &["a.md"]),
+        ] {
+            let expected: Vec<String> = expected.iter().map(|name| format!("file:{root}/{name}")).collect();
+            assert_eq!(sources(&notes.join(pattern)), expected, "{pattern}");
+        }
+        for (pattern, folder) in [("a/b*/c", "a/"), ("**/a", "."), ("/x/**", "/x/"), ("*", ".")] {
+            assert_eq!(fixed_part(pattern), Path::new(folder), "{pattern}");
+        }
     }
 
     #[test]

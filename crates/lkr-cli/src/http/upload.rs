@@ -1,6 +1,6 @@
 //! Files in forms.
 
-use std::{io::Read, path::Path};
+use std::{fmt::Write as _, io::Read, path::Path};
 
 use anyhow::{Context, Result};
 use ureq::unversioned::multipart::{Form, Part};
@@ -39,7 +39,14 @@ impl<'a> FileForm<'a> {
 }
 
 /// A file name as browsers write it in a form: quotes and line breaks are percent-encoded. See the HTML standard,
-/// "Multipart form data".
+/// "Multipart form data". So are other control characters, which a header cannot contain.
 fn escaped(name: &str) -> String {
-    name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
+    name.chars().fold(String::with_capacity(name.len()), |mut escaped, c| {
+        if c == '"' || (c.is_ascii_control() && c != '\t') {
+            let _ = write!(escaped, "%{:02X}", u32::from(c));
+        } else {
+            escaped.push(c);
+        }
+        escaped
+    })
 }

@@ -209,6 +209,9 @@ fn unreadable(error: MultipartError) -> ApiError {
             return ApiError::too_large("the form cannot be read: a part of it has more than 32 headers");
         }
         MultipartError::Payload(error) => error.to_string(),
+        MultipartError::Parse(error) => {
+            format!("a header of a part is invalid, such as a file name with a control character: {error}")
+        }
         error => error.to_string(),
     };
     ApiError::invalid(format!("the form cannot be read: {reason}"))
