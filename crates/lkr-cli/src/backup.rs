@@ -1,10 +1,11 @@
 //! `lkr backup` and `lkr restore`.
 
 use std::{
-    env,
+    env, fs,
     io::{self, IsTerminal as _, Write},
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -28,6 +29,12 @@ use crate::{
 
 /// The name of the standard output.
 const STDOUT: &str = "-";
+
+/// How the names of unfinished archives begin.
+const DRAFT: &str = ".lkr-backup-";
+
+/// An unfinished archive that is not locked, and was not written to for so long, is of a backup that was interrupted.
+const DRAFT_AGE: Duration = Duration::from_secs(3_600);
 
 /// The arguments of `lkr backup`. With a login, the server makes the backup; without one, the command reads folders
 /// that no server has open.
@@ -102,8 +109,8 @@ async fn archive(args: &BackupArgs, shown: &Output, is_piped: bool) -> Result<Na
     let BackupArgs { login, output, folders, with_secret_key, .. } = args;
     let beside = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = if is_piped { env::temp_dir() } else { beside.to_owned() };
-    let new_draft = || tempfile::Builder::new().prefix(".lkr-backup-").tempfile_in(&folder);
-    let mut archive = new_draft().with_context(|| folder.display().to_string())?;
+    remove_stale_drafts(&folder);
+    let mut archive = new_draft(&folder)?;
     let from_server = login.has_credential_flag()
         || login.has_server_flag()
         || (!folders.has_flag() && login.names_server()?);
@@ -113,7 +120,7 @@ async fn archive(args: &BackupArgs, shown: &Output, is_piped: bool) -> Result<Na
     } else {
         login.log_in()?.download("/backup", &mut bar.wrap_write(archive.as_file_mut()))?;
         if *with_secret_key {
-            let without_key = std::mem::replace(&mut archive, new_draft()?);
+            let without_key = std::mem::replace(&mut archive, new_draft(&folder)?);
             let (from, mut to) = (reader(without_key.path()).await?, writer(&archive)?);
             add_secret_key(from, &mut to, &folders.find()?).await?;
         }
@@ -121,6 +128,31 @@ async fn archive(args: &BackupArgs, shown: &Output, is_piped: bool) -> Result<Na
     bar.finish_and_clear();
     archive.as_file().sync_all()?;
     Ok(archive)
+}
+
+/// A temporary file in a folder, locked as long as it is used.
+fn new_draft(folder: &Path) -> Result<NamedTempFile> {
+    let draft = tempfile::Builder::new().prefix(DRAFT).tempfile_in(folder);
+    let draft = draft.with_context(|| folder.display().to_string())?;
+    // Some file systems have no locks. Then drafts in use look like stale ones, but for their age.
+    let _ = draft.as_file().try_lock();
+    Ok(draft)
+}
+
+/// Removes what interrupted backups left in a folder. A cron job with a time limit would fill the disk otherwise.
+fn remove_stale_drafts(folder: &Path) {
+    let is_stale = |draft: &fs::DirEntry| -> io::Result<bool> {
+        let file = fs::File::open(draft.path())?;
+        let age = file.metadata()?.modified()?.elapsed().unwrap_or_default();
+        Ok(age > DRAFT_AGE && file.try_lock().is_ok())
+    };
+    let drafts = folder.read_dir().into_iter().flatten().flatten();
+    for draft in drafts.filter(|draft| draft.file_name().to_string_lossy().starts_with(DRAFT)) {
+        if is_stale(&draft).unwrap_or(false) {
+            // It may be somebody else's.
+            let _ = fs::remove_file(draft.path());
+        }
+    }
 }
 
 /// Restores an archive.
@@ -190,4 +222,29 @@ fn print_problems(shown: &Output, problems: &BackupProblems) -> Result<()> {
     let BackupProblems { missing, damaged } = problems;
     missing.iter().try_for_each(|path| shown.warn(&format!("missing: {path}")))?;
     damaged.iter().try_for_each(|path| shown.warn(&format!("damaged: {path}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn drafts_of_interrupted_backups_are_removed_and_others_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let long_ago = SystemTime::now() - 2 * DRAFT_AGE;
+        let put = |name: &str, modified: SystemTime| {
+            let path = folder.path().join(name);
+            fs::File::create(&path).unwrap().set_modified(modified).unwrap();
+            path
+        };
+        let stale = put(".lkr-backup-abc", long_ago);
+        let (young, foreign) = (put(".lkr-backup-def", SystemTime::now()), put("backup.tar", long_ago));
+        let used = new_draft(folder.path()).unwrap();
+        used.as_file().set_modified(long_ago).unwrap();
+        remove_stale_drafts(folder.path());
+        let left = [stale.as_path(), &young, &foreign, used.path()].map(Path::exists);
+        assert_eq!(left, [false, true, true, true]);
+    }
 }
