@@ -61,6 +61,12 @@ pub(crate) fn no_login(address: &str) -> anyhow::Error {
     Mistake { message, exit: Exit::Refused }.into()
 }
 
+/// An error of an address at which something else answers.
+pub(crate) fn no_server(address: &str) -> anyhow::Error {
+    let message = format!("no lkr server answers at {address}");
+    Mistake { message, exit: Exit::Unreachable }.into()
+}
+
 /// The exit code of an error.
 pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
     if let Some(refusal) = error.downcast_ref::<ApiError>() {
@@ -144,6 +150,7 @@ mod tests {
         assert_eq!(exit_of(&usage("x").context("y")), Exit::Usage);
         assert_eq!(exit_of(&not_found("x")), Exit::NotFound);
         assert_eq!(exit_of(&no_login("http://h")), Exit::Refused);
+        assert_eq!(exit_of(&no_server("http://h")), Exit::Unreachable);
         assert_eq!(exit_of(&anyhow!("x")), Exit::Failed);
     }
 

@@ -176,6 +176,18 @@ fn backup_contains_secret_key_only_on_request() {
     assert!(!again.status.success() && printed(&again).contains("exists already"), "{}", printed(&again));
     let rejected = restore(&archive, &data);
     assert!(!rejected.status.success() && printed(&rejected).contains("already"), "{}", printed(&rejected));
+    // What a killed restore leaves is no knowledge base, and becomes none.
+    let (halfway, staged) =
+        (server.folder().join("halfway"), server.folder().join("halfway/store/.restoring"));
+    fs::create_dir_all(&staged).unwrap();
+    fs::write(staged.join("part"), "of an archive").unwrap();
+    for command in [["ls"].as_slice(), &["doctor"], &["serve", "--listen", "127.0.0.1:0"]] {
+        let refused = lkr(&[command, &["--data-dir", halfway.to_str().unwrap()]].concat());
+        let shown = printed(&refused);
+        assert!(!refused.status.success() && shown.contains("was interrupted"), "{command:?}: {shown}");
+    }
+    let output = restore(&archive, &halfway);
+    assert!(output.status.success(), "{}", printed(&output));
     assert_eq!(restored(&archive).list_all("/documents").len(), 1);
 }
 

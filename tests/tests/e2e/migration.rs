@@ -129,3 +129,19 @@ fn knowledge_base_moves_there_and_back_although_the_command_is_killed() {
     assert_eq!(back.get("/knowledge/stats").data()["collections"], indexed);
     eprintln!("{documents} documents, points {indexed}");
 }
+
+#[test]
+fn source_without_a_knowledge_base_is_refused_and_nothing_is_made() {
+    let lkr = CommandLine::alone();
+    for (file, folder) in [("from.toml", "none"), ("to.toml", "new")] {
+        let folder = lkr.path(folder).display().to_string();
+        write_config(&lkr.path(file), &[("data_dir".to_owned(), folder)]);
+    }
+    let migrate = ["migrate", "--from", "from.toml", "--to", "to.toml"];
+    for more in [[].as_slice(), &["--verify"], &["--discard"]] {
+        let refused = lkr.run(&[&migrate, more].concat());
+        let shown = printed(&refused);
+        assert!(!refused.status.success() && shown.contains("no knowledge base in"), "{more:?}: {shown}");
+        assert!(!lkr.path("none").exists() && !lkr.path("new").exists(), "{more:?}");
+    }
+}

@@ -84,6 +84,14 @@ fn documents_are_added_found_and_deleted_in_a_folder_without_a_server() {
     assert_eq!(missing.status.code(), Some(4), "{}", printed(&missing));
     assert!(printed(&missing).contains("kb contains no knowledge base"), "{}", printed(&missing));
     use_documents(&lkr, &["--data-dir", "kb"]);
+    // A typing error makes no knowledge base.
+    for command in
+        [["users"].as_slice(), &["users", "rm", "eva", "--yes"], &["spaces", "set", "sea", "--title", "x"]]
+    {
+        let missing = lkr.run(&[command, &["--data-dir", "typo"]].concat());
+        assert_eq!(missing.status.code(), Some(4), "{command:?} {}", printed(&missing));
+        assert!(!lkr.path("typo").exists(), "{command:?}");
+    }
     let created = lkr.print(&["spaces", "create", "sea", "--data-dir", "kb"]);
     assert_eq!(created, "created sea\n");
     assert!(lkr.print(&["status", "--data-dir", "kb"]).contains("account    admin (admin)"));
@@ -106,6 +114,25 @@ fn login_keeps_a_private_key_and_logout_deletes_it() {
     assert!(CommandLine::on(&server).json(&["keys"]).is_empty());
     assert!(!fs::read_to_string(file).unwrap().contains("lkr_"));
     assert_eq!(lkr.run(&["logout"]).status.code(), Some(4));
+
+    // A login that cannot be kept leaves no key.
+    fs::remove_dir_all(lkr.path("config")).unwrap();
+    fs::write(lkr.path("config"), "in the way").unwrap();
+    let login = lkr.run_with_input(&["--server", &server.url(), "login"], &format!("{ADMIN_PASSWORD}\n"));
+    assert!(!login.status.success(), "{}", printed(&login));
+    assert!(CommandLine::on(&server).json(&["keys"]).is_empty());
+}
+
+#[test]
+fn empty_name_names_no_document() {
+    let (server, untitled) = (Server::start(), json!({ "text": "a note without a source" }));
+    let lkr = CommandLine::on(&server);
+    let id = server.add(&untitled);
+    for command in [["rm", "--yes", ""].as_slice(), &["rm", "--yes", " "], &["get", ""]] {
+        let refused = lkr.run(command);
+        assert_eq!(refused.status.code(), Some(2), "{command:?} {}", printed(&refused));
+    }
+    assert_eq!(server.get(&format!("/documents/{id}")).status, 200);
 }
 
 #[test]
@@ -239,6 +266,8 @@ fn control_characters_of_names_and_titles_are_not_printed() {
     fs::write(lkr.path("folder/a\x1b[31m.txt"), "red").unwrap();
     let plan = lkr.print(&["sync", "folder", "--dry-run"]);
     assert_eq!(plan, "new      a [31m.txt\n");
+    let file = lkr.run(&["add", "folder/a\x1b[31m.txt"]);
+    assert!(file.status.success(), "{}", printed(&file));
     let text = lkr.run_with_input(&["add", "-", "--title", "T\x1b[32m", "--source", "s"], "green");
     assert!(text.status.success(), "{}", printed(&text));
     for arguments in [&["get", "s"][..], &["ls"], &["search", "green"]] {

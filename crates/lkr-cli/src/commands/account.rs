@@ -62,6 +62,8 @@ pub(crate) fn log_in(args: &LoginArgs) -> Result<ExitCode> {
         None => Login::default().address()?,
     };
     let client = Client::new(&server);
+    // Before a key is made that could not be kept.
+    let mut logins = SavedLogins::read()?;
     let login = match &args.token {
         Some(token) => {
             let account = client.clone().with_bearer(token).get("/auth/me")?.data;
@@ -70,13 +72,17 @@ pub(crate) fn log_in(args: &LoginArgs) -> Result<ExitCode> {
         None => new_key(&client, &args.user, &password(args)?)?,
     };
     let username = login.username.clone();
-    let mut logins = SavedLogins::read()?;
     logins.default = Some(server.clone());
-    let former = logins.servers.insert(server.clone(), login);
-    let file = logins.write()?;
-    if let Some(SavedLogin { token, key_id: Some(key_id), .. }) = former {
-        // The former key may have ended already.
-        let _ = client.with_bearer(&token).delete(&format!("/auth/keys/{}", segment(&key_id)));
+    let former = logins.servers.insert(server.clone(), login.clone());
+    let file = match logins.write() {
+        Ok(file) => file,
+        Err(error) => {
+            delete_key(&client, &login);
+            return Err(error);
+        }
+    };
+    if let Some(former) = former {
+        delete_key(&client, &former);
     }
     output.note(&format!("logged in to {server} as {username}; the key is in {}", file.display()))?;
     Ok(ExitCode::SUCCESS)
@@ -145,6 +151,13 @@ fn new_key(client: &Client, username: &str, password: &str) -> Result<SavedLogin
         token: field(&key, "key"),
         key_id: Some(field(&key, "id")),
     })
+}
+
+/// Deletes the key of a login on the server. It may have ended already.
+fn delete_key(client: &Client, login: &SavedLogin) {
+    if let Some(key_id) = &login.key_id {
+        let _ = client.clone().with_bearer(&login.token).delete(&format!("/auth/keys/{}", segment(key_id)));
+    }
 }
 
 fn with_session(client: &Client, session: &Value) -> Client {

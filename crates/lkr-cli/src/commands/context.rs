@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
             ids.iter().try_for_each(|id| output.line(id))?;
         }
         Style::People => {
-            output.line(field(&found, "text").trim_end())?;
+            output.line(output.shown(&field(&found, "text")).trim_end())?;
             output.note(&format!("{} tokens", field(&found, "tokens")))?;
         }
     }

@@ -8,7 +8,7 @@ use crate::{
         ids::{Ids, LISTED, is_id, is_prefix},
         query::QueryString,
     },
-    exit::not_found,
+    exit::{not_found, usage},
     http::Client,
 };
 
@@ -17,6 +17,10 @@ const DOCUMENTS: Ids = Ids { noun: "document", path: "/documents", field: "doc_i
 /// The id of the document that a person names: by its id, by its source if one document has it, by the path of a file that
 /// `lkr add` added, or by the beginning of its id.
 pub(crate) fn find(client: &Client, named: &str) -> Result<String> {
+    // An unset variable of a script would name the document without a source.
+    if named.trim().is_empty() {
+        return Err(usage("the name of a document is empty"));
+    }
     if is_id(named) {
         return Ok(named.to_owned());
     }

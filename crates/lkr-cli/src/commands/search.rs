@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, answer: Answer, program: &Program) -> Result<Exit
         }
         (Style::People, Answer::Summary) => {
             let summary = found.get("summary").unwrap_or(&Value::Null);
-            let text = field(summary, "text");
+            let text = output.shown(&field(summary, "text"));
             let width = output.width().unwrap_or(usize::MAX);
             let paragraphs = text.split("\n\n").map(|paragraph| wrap(paragraph, width, ""));
             output.print(&paragraphs.collect::<Vec<_>>().join("\n"))?;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use lkr::SpaceName;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
         Common, List, members,
         query::{QueryString, segment},
     },
-    exit::Exit,
+    exit::{Exit, usage},
     http::{ApiError, Client},
     program::Program,
     terminal::{Column, Output, confirm, field},
@@ -112,7 +113,8 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let Common { target, output } = &args.common;
     let connection = match &args.action {
         None => target.connect(program)?,
-        Some(_) => target.log_in_or_create(program)?,
+        Some(Action::Create { .. }) => target.log_in_or_create(program)?,
+        Some(_) => target.log_in(program)?,
     };
     let exit = act(args.action.as_ref(), &connection.client, &output.output());
     connection.close()?;
@@ -151,7 +153,11 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<Exit
             output.changed(&created, name, &format!("created {name}"))?;
         }
         Action::Set { name, change, .. } => {
-            let answer = client.patch(&path(name), &Value::Object(change.body()))?.data;
+            let change = change.body();
+            if change.is_empty() {
+                return Err(usage("nothing to change: give --title, --description, --read or --write"));
+            }
+            let answer = client.patch(&path(name), &Value::Object(change))?.data;
             output.changed(&answer, name, &format!("changed {name}"))?;
         }
         Action::Rm { name, documents, yes, .. } => return remove(client, output, name, *documents, *yes),
@@ -216,7 +222,8 @@ fn remove(client: &Client, output: &Output, name: &str, documents: bool, yes: bo
     let mode = documents.then_some("delete");
     let query = QueryString::default().with_some("documents", mode);
     let answer = client.delete(&format!("{}{query}", path(name)));
-    let answer = answer.map_err(|error| if documents { error } else { with_hint(error) })?.data;
+    let can_help = !documents && name != SpaceName::DEFAULT;
+    let answer = answer.map_err(|error| if can_help { with_hint(error) } else { error })?.data;
     let task = field(&answer, "task_id");
     if !task.is_empty() {
         let ended = wait_visibly(client, output, &task, &format!("deleting {what}"))?;

@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::{
     commands::Common,
+    exit::no_server,
     program::Program,
     terminal::{Style, field},
 };
@@ -23,8 +24,8 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let output = args.common.output.output();
     let connection = args.common.target.connect(program)?;
     let client = &connection.client;
-    let ready: Value = serde_json::from_str(&client.page("/readyz")?)
-        .with_context(|| format!("no lkr server answers at {}", client.base()))?;
+    let ready: Value =
+        serde_json::from_str(&client.page("/readyz")?).map_err(|_| no_server(client.base()))?;
     let ready = ready.get("data").cloned().unwrap_or_default();
     let account = if client.has_credential() { client.get("/auth/me")?.data } else { Value::Null };
     let stats = client.get("/knowledge/stats")?.data;

@@ -70,7 +70,10 @@ enum Action {
 /// Lists the accounts, or does what is asked for.
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let Common { target, output } = &args.common;
-    let connection = target.log_in_or_create(program)?;
+    let connection = match &args.action {
+        Some(Action::Create { .. }) => target.log_in_or_create(program)?,
+        _ => target.log_in(program)?,
+    };
     let exit = act(args.action.as_ref(), &connection.client, &output.output());
     connection.close()?;
     exit.map(ExitCode::from)
