@@ -6,28 +6,30 @@ mod remote;
 
 use std::{
     io::{self, IsTerminal as _},
-    path::PathBuf,
+    mem,
+    path::{Path, PathBuf},
     process::ExitCode,
+    thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Result, anyhow};
 use lkr::files::Format;
 use lkr_sync::{
-    ApplyOptions, Error, ErrorKind, FolderSync, Identity, Next, Opening, Options, Plan, Report, Trigger,
-    WatchOptions,
+    ApplyOptions, Error, ErrorKind, FolderId, FolderSync, Identity, Next, Opening, Options, Plan, Preview,
+    Report, Trigger, WatchOptions,
 };
 
 use crate::{
     commands::{Common, account::machine},
-    exit::{Exit, not_found, reason, usage},
+    exit::{Exit, exit_of, not_found, reason, usage},
     program::Program,
     terminal::{Output, confirm, plural},
 };
 use progress::Progress;
 use remote::HttpRemote;
 
-/// How soon a watched folder is tried again after the server could not be reached.
+/// How soon the server is tried again after it could not be reached, if the folder is watched.
 const RETRY: Duration = Duration::from_secs(10);
 
 /// The arguments of `lkr sync`.
@@ -61,10 +63,10 @@ pub(crate) struct Args {
     /// Give the folder this id, of A-Z a-z 0-9 . _ -: for checkouts that are made anew each time.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["moved", "copied"])]
     id: Option<String>,
-    /// The folder was moved here from another machine: go on with its documents.
+    /// The folder was moved here, for example from another machine: go on with its documents.
     #[arg(long)]
     moved: bool,
-    /// The folder was copied here from another machine: give it documents of its own.
+    /// The folder was copied here, for example from another machine: give it documents of its own.
     #[arg(long, conflicts_with = "moved")]
     copied: bool,
     /// Leave out files that are larger, in megabytes.
@@ -83,19 +85,73 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     if !args.folder.is_dir() {
         return Err(not_found(format!("{} is no folder", args.folder.display())));
     }
-    let connection = args.common.target.log_in_or_create(program)?;
-    let remote = HttpRemote::connect(connection.client.clone(), &args.space)?;
-    let mut sync = FolderSync::open(&args.folder, options(args)?).map_err(explained)?;
-    if let Opening::Copied { from } = sync.opening() {
-        output.note(&format!("this folder is a copy of {}; it gets documents of its own", from.display()))?;
-    }
-    let exit = if args.watch {
-        watch(&mut sync, &remote, args, &output)
+    let options = options(args)?;
+    let target = &args.common.target;
+    let connect = || {
+        // A dry run makes no knowledge base.
+        let connection =
+            if args.dry_run { target.log_in(program) } else { target.log_in_or_create(program) }?;
+        let remote = HttpRemote::connect(connection.client.clone(), &args.space)?;
+        Ok((connection, remote))
+    };
+    let (connection, remote) =
+        if args.watch { until_reachable(&output, connect, thread::sleep)? } else { connect()? };
+    let exit = if args.dry_run {
+        preview(&remote, options, args, &output)
     } else {
-        once(&mut sync, &remote, args, &output)
+        synchronise(&remote, options, args, &output)
     };
     connection.close()?;
     exit.map(ExitCode::from)
+}
+
+/// Connects again while the server cannot be reached, and says so once.
+fn until_reachable<T>(
+    output: &Output,
+    mut connect: impl FnMut() -> Result<T>,
+    pause: impl Fn(Duration),
+) -> Result<T> {
+    let mut is_said = false;
+    loop {
+        match connect() {
+            Err(error) if exit_of(&error) == Exit::Unreachable => {
+                if !mem::replace(&mut is_said, true) {
+                    output.warn(&format!("{}; trying again every {} s", reason(&error), RETRY.as_secs()))?;
+                }
+                pause(RETRY);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Prints what would be done.
+fn preview(remote: &HttpRemote, options: Options, args: &Args, output: &Output) -> Result<Exit> {
+    let mut preview = Preview::open(&args.folder, options).map_err(explained)?;
+    note_opening(output, preview.opening(), preview.root())?;
+    let progress = Progress::new(output, args.verbose);
+    let plan = preview.plan(remote, &progress).map_err(|error| remote.cause(error))?;
+    progress.finish();
+    print::plan(output, &plan, args.delete)
+}
+
+fn synchronise(remote: &HttpRemote, options: Options, args: &Args, output: &Output) -> Result<Exit> {
+    let mut sync = FolderSync::open(&args.folder, options).map_err(explained)?;
+    note_opening(output, sync.opening(), sync.root())?;
+    if args.watch { watch(&mut sync, remote, args, output) } else { once(&mut sync, remote, args, output) }
+}
+
+/// Says that a folder was found in another place. One that is at the same path on another machine is not worth a word.
+fn note_opening(output: &Output, opening: &Opening, root: &Path) -> Result<()> {
+    match opening {
+        Opening::Copied { from } => {
+            output.note(&format!("this folder is a copy of {}; it gets documents of its own", from.display()))
+        }
+        Opening::Moved { from } if from != root => {
+            output.note(&format!("this folder was moved from {}; it keeps its documents", from.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn options(args: &Args) -> Result<Options> {
@@ -104,10 +160,12 @@ fn options(args: &Args) -> Result<Options> {
         (_, true) => Some(Identity::Copied),
         _ => None,
     };
+    let id = args.id.as_deref().map(str::parse::<FolderId>).transpose();
+    let id = id.map_err(|error| usage(error.to_string()))?;
     Ok(Options {
         target: format!("{} {}", args.common.target.name()?, args.space),
         machine: machine(),
-        id: args.id.clone(),
+        id,
         identity,
         extensions: Format::extensions()
             .map(|extension| extension.trim_start_matches('.').to_owned())
@@ -121,10 +179,6 @@ fn once(sync: &mut FolderSync, remote: &HttpRemote, args: &Args, output: &Output
     let progress = Progress::new(output, args.verbose);
     let started = Instant::now();
     let plan = sync.plan(remote, &progress).map_err(|error| remote.cause(error))?;
-    if args.dry_run {
-        progress.finish();
-        return print::plan(output, &plan);
-    }
     let delete = args.delete || (!plan.deletes.is_empty() && may_delete(&progress, &plan)?);
     let report = apply(sync, plan, remote, delete, &progress)?;
     progress.finish();
@@ -193,7 +247,7 @@ fn run_watched(
         }
         Err(error) if error.is_retryable() => {
             let error = remote.cause(error);
-            if crate::exit::exit_of(&error) == Exit::Refused {
+            if exit_of(&error) == Exit::Refused {
                 return Err(error);
             }
             output.warn(&format!("{}; trying again in {} s", reason(&error), RETRY.as_secs()))?;
@@ -206,10 +260,45 @@ fn run_watched(
 /// An error of the folder, with what to do about it.
 fn explained(error: Error) -> anyhow::Error {
     match error.kind() {
-        ErrorKind::OtherMachine => usage(format!(
+        ErrorKind::MovedOrCopied => usage(format!(
             "{error}; pass --moved if it is the same folder in another place, or --copied to give this one documents of \
              its own"
         )),
         _ => anyhow!(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::terminal::OutputArgs;
+
+    fn unreachable() -> anyhow::Error {
+        ureq::Error::Io(io::Error::from(io::ErrorKind::ConnectionRefused)).into()
+    }
+
+    /// Connects with these results one after another; the pauses between them.
+    fn pauses(results: Vec<Result<()>>) -> (Result<()>, Vec<Duration>) {
+        let (output, pauses) = (OutputArgs::default().output(), RefCell::new(Vec::new()));
+        let mut results = results.into_iter();
+        let connect = || results.next().expect("no further attempt");
+        let result = until_reachable(&output, connect, |pause| pauses.borrow_mut().push(pause));
+        (result, pauses.into_inner())
+    }
+
+    #[test]
+    fn connection_is_repeated_while_the_server_cannot_be_reached() {
+        let (result, pauses) = pauses(vec![Err(unreachable()), Err(unreachable()), Ok(())]);
+        assert!(result.is_ok());
+        assert_eq!(pauses, [RETRY, RETRY]);
+    }
+
+    #[test]
+    fn connection_that_is_refused_is_not_repeated() {
+        let (result, pauses) = pauses(vec![Err(unreachable()), Err(not_found("no such space"))]);
+        assert_eq!(exit_of(&result.unwrap_err()), Exit::NotFound);
+        assert_eq!(pauses, [RETRY]);
     }
 }

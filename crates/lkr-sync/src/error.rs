@@ -9,8 +9,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// Another process synchronises the folder.
     Busy,
-    /// The folder was synchronised on another machine; [`crate::Identity`] tells whether it was moved or copied.
-    OtherMachine,
+    /// It cannot be seen whether the folder was moved or copied; [`crate::Identity`] tells.
+    MovedOrCopied,
     /// The folder's own files in `.lkr` were written by a later version of the program.
     UnsupportedVersion,
     /// The folder, or its own files in `.lkr`, cannot be read or written.

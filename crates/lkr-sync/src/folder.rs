@@ -2,20 +2,17 @@
 
 use std::{
     fs::{self, File, TryLockError},
-    io,
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
-    Digest, Error, ErrorKind, Identity, Options, Result, durable,
+    Digest, Error, ErrorKind, Identity, Options, Result,
     error::{OPEN, READ, folder_error},
+    record::{Place, Record},
 };
 
 /// The name of the folder that holds the files of this crate.
 pub(crate) const OWN_FOLDER: &str = ".lkr";
-const VERSION: u32 = 1;
 
 /// How a folder was found when it was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,27 +34,20 @@ pub enum Opening {
     },
 }
 
-/// What `folder.json` holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Record {
-    version: u32,
-    id: String,
-    machine: String,
-    path: PathBuf,
-}
-
-/// A folder that is locked by this process.
+/// A folder, and which one it is.
 #[derive(Debug)]
 pub(crate) struct Folder {
     root: PathBuf,
     id: String,
     opening: Opening,
-    /// Unlocked when it is closed.
-    _lock: File,
+    /// The id in `folder.json`; `None` if the folder has no such file.
+    recorded: Option<String>,
+    /// Unlocked when it is closed. `None` if the folder is only read.
+    _lock: Option<File>,
 }
 
 impl Folder {
-    /// Locks the folder and finds out which one it is.
+    /// Locks the folder, finds out which one it is, and records that.
     pub(crate) fn open(folder: &Path, options: &Options) -> Result<Self> {
         let failed = |error| folder_error(OPEN, folder, &error);
         let root = fs::canonicalize(folder).map_err(failed)?;
@@ -65,8 +55,23 @@ impl Folder {
         fs::create_dir_all(&own).map_err(failed)?;
         let lock = lock(&own.join("lock"))?;
         fs::write(own.join(".gitignore"), "*\n").map_err(failed)?;
-        let (record, opening) = identify(&root, options)?;
-        Ok(Self { root, id: record.id, opening, _lock: lock })
+        let before = Record::read(&root)?;
+        let here = Place::of(&root, &options.machine);
+        let (id, opening) = identify(before.as_ref(), &here, options)?;
+        let record = Record::new(id, here);
+        if before.as_ref() != Some(&record) {
+            record.write(&root)?;
+        }
+        Ok(Self { root, id: record.id.clone(), opening, recorded: Some(record.id), _lock: Some(lock) })
+    }
+
+    /// Finds out which folder it is, and writes nothing, so that it may be read-only. Nothing keeps out others.
+    pub(crate) fn inspect(folder: &Path, options: &Options) -> Result<Self> {
+        let root = fs::canonicalize(folder).map_err(|error| folder_error(OPEN, folder, &error))?;
+        let record = Record::read(&root)?;
+        let here = Place::of(&root, &options.machine);
+        let (id, opening) = identify(record.as_ref(), &here, options)?;
+        Ok(Self { root, id, opening, recorded: record.map(|record| record.id), _lock: None })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -95,10 +100,10 @@ impl Folder {
     /// Fails if the folder is no longer there, as after its volume was unmounted: an empty folder in its place must not
     /// delete all documents.
     pub(crate) fn check_present(&self) -> Result<()> {
-        match read_record(&self.root)? {
-            Some(record) if record.id == self.id => Ok(()),
-            _ => Err(Error::new(ErrorKind::Folder, READ, format!("{} vanished", self.root.display()))),
+        if Record::read(&self.root)?.map(|record| record.id) == self.recorded {
+            return Ok(());
         }
+        Err(Error::new(ErrorKind::Folder, READ, format!("{} vanished", self.root.display())))
     }
 }
 
@@ -115,92 +120,63 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-fn identify(root: &Path, options: &Options) -> Result<(Record, Opening)> {
-    let record = read_record(root)?;
+/// The id of a folder with this record, and how it was found.
+fn identify(before: Option<&Record>, here: &Place, options: &Options) -> Result<(String, Opening)> {
     if let Some(id) = &options.id {
-        check_id(id)?;
-        let is_known = record.is_some_and(|record| record.id == *id);
-        let record = Record { id: id.clone(), ..new_record(root, options) };
-        return written(root, record, if is_known { Opening::Known } else { Opening::New });
+        let is_known = before.is_some_and(|record| record.id == id.as_str());
+        return Ok((id.as_str().to_owned(), if is_known { Opening::Known } else { Opening::New }));
     }
-    let Some(record) = record else {
-        return written(root, new_record(root, options), Opening::New);
-    };
-    if record.machine == options.machine && record.path == root {
-        return Ok((record, Opening::Known));
-    }
-    let from = record.path.clone();
-    match identity(root, &record, options)? {
-        Identity::Copied => written(root, new_record(root, options), Opening::Copied { from }),
-        Identity::Moved => {
-            let moved = Record { machine: options.machine.clone(), path: root.to_path_buf(), ..record };
-            written(root, moved, Opening::Moved { from })
-        }
-    }
-}
-
-/// Refuses an id that could not be told apart in a source.
-fn check_id(id: &str) -> Result<()> {
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    if (1..=64).contains(&id.len()) && id.chars().all(is_allowed) {
-        return Ok(());
-    }
-    let message = format!("the id {id:?} must have 1 to 64 characters of A-Z a-z 0-9 . _ -");
-    Err(Error::new(ErrorKind::Folder, OPEN, message))
-}
-
-/// Whether the folder, whose record names another place, was moved or copied from there.
-fn identity(root: &Path, record: &Record, options: &Options) -> Result<Identity> {
-    if record.machine == options.machine {
-        return Ok(if is_original(root, record) { Identity::Copied } else { Identity::Moved });
-    }
-    options.identity.ok_or_else(|| {
-        let message = format!(
-            "{} was synchronised on {} as {}; say whether it was moved or copied from there",
-            root.display(),
-            record.machine,
-            record.path.display()
-        );
-        Error::new(ErrorKind::OtherMachine, OPEN, message)
+    let Some(record) = before else { return Ok((new_id(), Opening::New)) };
+    let from = record.place.path.clone();
+    Ok(match identity(record, here, options)? {
+        None => (record.id.clone(), Opening::Known),
+        Some(Identity::Moved) => (record.id.clone(), Opening::Moved { from }),
+        Some(Identity::Copied) => (new_id(), Opening::Copied { from }),
     })
 }
 
-/// Whether the recorded path is another folder with the same id. One folder may have two paths.
-fn is_original(root: &Path, record: &Record) -> bool {
-    let same_id =
-        read_record(&record.path).is_ok_and(|other| other.is_some_and(|other| other.id == record.id));
-    same_id && !same_file::is_same_file(root, &record.path).unwrap_or(false)
-}
-
-fn new_record(root: &Path, options: &Options) -> Record {
-    let id = format!("{:016x}", rand::random::<u64>());
-    Record { version: VERSION, id, machine: options.machine.clone(), path: root.to_path_buf() }
-}
-
-fn record_file(root: &Path) -> PathBuf {
-    root.join(OWN_FOLDER).join("folder.json")
-}
-
-fn written(root: &Path, record: Record, opening: Opening) -> Result<(Record, Opening)> {
-    let path = record_file(root);
-    let content = serde_json::to_vec_pretty(&record).map_err(io::Error::from);
-    let result = content.and_then(|content| durable::write(&path, &content));
-    result.map_err(|error| folder_error(OPEN, &path, &error))?;
-    Ok((record, opening))
-}
-
-fn read_record(root: &Path) -> Result<Option<Record>> {
-    let path = record_file(root);
-    let content = match fs::read(&path) {
-        Ok(content) => content,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(folder_error(OPEN, &path, &error)),
-    };
-    let record: Record =
-        serde_json::from_slice(&content).map_err(|error| folder_error(OPEN, &path, &error.into()))?;
-    if record.version > VERSION {
-        let message = format!("{}: version {}, at most {VERSION} is known", path.display(), record.version);
-        return Err(Error::new(ErrorKind::UnsupportedVersion, OPEN, message));
+/// Whether a folder with this record was moved or copied; `None` if it is where it was.
+///
+/// A path tells more than an inode: a folder that was restored in its place, or whose volume was mounted again, has
+/// another inode and goes on.
+fn identity(record: &Record, here: &Place, options: &Options) -> Result<Option<Identity>> {
+    let before = &record.place;
+    if before.machine != here.machine {
+        let what = format!("{} was synchronised on {}", here.path.display(), before.machine);
+        return told(&what, before, options).map(Some);
     }
-    Ok(Some(record))
+    // One folder may have two paths.
+    if before.path == here.path || same_file::is_same_file(&here.path, &before.path).unwrap_or(false) {
+        return Ok(None);
+    }
+    // This comes before the inodes: if a copy took the place of the original, the copy has gone on with the id.
+    if has_id(&before.path, &record.id) {
+        return Ok(Some(Identity::Copied));
+    }
+    match (before.inode, here.inode) {
+        // It came from a backup or another file system, or it is a copy whose original was moved.
+        (Some(before_inode), Some(inode)) if before_inode != inode => {
+            let what = format!("{} was synchronised", here.path.display());
+            told(&what, before, options).map(Some)
+        }
+        _ => Ok(Some(Identity::Moved)),
+    }
+}
+
+/// What the caller says about a folder that may have been moved or copied.
+fn told(what: &str, before: &Place, options: &Options) -> Result<Identity> {
+    options.identity.ok_or_else(|| {
+        let from = before.path.display();
+        let message = format!("{what} as {from}; say whether it was moved or copied from there");
+        Error::new(ErrorKind::MovedOrCopied, OPEN, message)
+    })
+}
+
+/// Whether a path is a folder with this id.
+fn has_id(root: &Path, id: &str) -> bool {
+    Record::read(root).is_ok_and(|record| record.is_some_and(|record| record.id == id))
+}
+
+fn new_id() -> String {
+    format!("{:016x}", rand::random::<u64>())
 }

@@ -30,14 +30,18 @@ pub struct FolderSync {
 impl FolderSync {
     /// Locks a folder and reads what is known about it.
     ///
-    /// `Busy` if another process synchronises it, `OtherMachine` if it was synchronised on another machine and
-    /// [`Options::identity`] is `None`.
+    /// `Busy` if another process synchronises it, `MovedOrCopied` if it was synchronised in another place, it cannot be
+    /// seen whether it was moved or copied from there, and [`Options::identity`] is `None`.
     pub fn open(folder: &Path, options: Options) -> Result<Self> {
         let folder = Folder::open(folder, &options)?;
-        // Another folder may have been interrupted under an id that is given.
-        let is_new =
-            options.id.is_none() && matches!(folder.opening(), Opening::New | Opening::Copied { .. });
-        let state = State::open(folder.state_file(&options.target), folder.id(), &options.target, is_new)?;
+        let state = state_of(&folder, &options)?;
+        Ok(Self { folder, options, state })
+    }
+
+    /// Reads what is known about a folder, and keeps what is found from then on in memory.
+    pub(crate) fn inspect(folder: &Path, options: Options) -> Result<Self> {
+        let folder = Folder::inspect(folder, &options)?;
+        let state = state_of(&folder, &options)?.in_memory();
         Ok(Self { folder, options, state })
     }
 
@@ -120,6 +124,12 @@ impl FolderSync {
     pub(crate) fn state(&mut self) -> &mut State {
         &mut self.state
     }
+}
+
+fn state_of(folder: &Folder, options: &Options) -> Result<State> {
+    // Another folder may have been interrupted under an id that is given.
+    let is_new = options.id.is_none() && matches!(folder.opening(), Opening::New | Opening::Copied { .. });
+    State::open(folder.state_file(&options.target), folder.id(), &options.target, is_new)
 }
 
 /// Waits until the service has no unfinished tasks.

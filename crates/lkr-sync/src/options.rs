@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use crate::FolderId;
+
 /// How a folder is synchronised.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -7,10 +9,10 @@ pub struct Options {
     pub target: String,
     /// The name of this machine, by which a folder notices that it is on another one.
     pub machine: String,
-    /// The id of the folder, instead of the one that it has or would get: for folders that are made anew each time, such as
-    /// checkouts. 1 to 64 of `A-Z a-z 0-9 . _ -`. Two folders with one id replace and delete the documents of each other.
-    pub id: Option<String>,
-    /// What to do with a folder that was synchronised on another machine.
+    /// The id of the folder, instead of the one that it has or would get: for folders that are made anew each time, such
+    /// as checkouts. Two folders with one id replace and delete the documents of each other.
+    pub id: Option<FolderId>,
+    /// What a folder is of which that cannot be seen, as on another machine. Others are not affected.
     pub identity: Option<Identity>,
     /// The extensions of the files to synchronise, without a dot, in any case.
     pub extensions: Vec<String>,
@@ -20,7 +22,7 @@ pub struct Options {
     pub retry_refused: bool,
 }
 
-/// What a folder is that was synchronised on another machine.
+/// What a folder is that was synchronised in another place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
     /// The same folder in another place: it keeps its documents.

@@ -51,7 +51,8 @@ struct Record {
 /// The state of a folder for one target.
 #[derive(Debug)]
 pub(crate) struct State {
-    path: PathBuf,
+    /// Where it is written; `None` if it is not.
+    path: Option<PathBuf>,
     record: Record,
     is_changed: bool,
     next_save: Instant,
@@ -72,7 +73,12 @@ impl State {
         record.version = VERSION;
         id.clone_into(&mut record.id);
         target.clone_into(&mut record.target);
-        Ok(Self { path, record, is_changed: false, next_save: Instant::now() + SAVE_EVERY })
+        Ok(Self { path: Some(path), record, is_changed: false, next_save: Instant::now() + SAVE_EVERY })
+    }
+
+    /// The same state, which is never written.
+    pub(crate) fn in_memory(self) -> Self {
+        Self { path: None, ..self }
     }
 
     pub(crate) fn is_clean(&self) -> bool {
@@ -132,10 +138,12 @@ impl State {
 
     /// Writes the state if it changed.
     pub(crate) fn save(&mut self) -> Result<()> {
-        if self.is_changed {
+        if let Some(path) = &self.path
+            && self.is_changed
+        {
             let content = serde_json::to_vec(&self.record).map_err(io::Error::from);
-            let result = content.and_then(|content| durable::write(&self.path, &content));
-            result.map_err(|error| folder_error(STATE, &self.path, &error))?;
+            let result = content.and_then(|content| durable::write(path, &content));
+            result.map_err(|error| folder_error(STATE, path, &error))?;
             self.is_changed = false;
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     env, fs,
+    io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, Stdio},
     thread,
@@ -160,6 +161,87 @@ fn account_without_the_right_is_refused_and_nothing_is_lost() {
     let refused = reader.run(&["sync", &folder, "--space", "sea"]);
     assert_eq!(refused.status.code(), Some(3), "{}", printed(&refused));
     assert_eq!(sync(&lkr, &[])["new"], 1);
+}
+
+#[test]
+fn dry_run_with_any_flag_writes_nothing_and_shows_what_would_be_done() {
+    let (server, lkr) = server_with_space();
+    write(&lkr, "a.txt", "one");
+    write(&lkr, "b.txt", "two");
+    let dry_run =
+        |more: &[&str]| lkr.print(&[&["sync", "folder", "--space", "sea", "--dry-run"], more].concat());
+    assert_eq!(dry_run(&["--id", "sea-docs"]), "new      a.txt\nnew      b.txt\n");
+    assert!(!lkr.path("folder/.lkr").exists(), "a dry run made a folder");
+    assert_eq!(sync(&lkr, &[])["new"], 2);
+
+    fs::remove_file(lkr.path("folder/b.txt")).unwrap();
+    let before = own_files(&lkr);
+    assert_eq!(dry_run(&[]), "kept     b.txt\n");
+    assert_eq!(dry_run(&["--quiet"]), "");
+    assert_eq!(dry_run(&["--delete"]), "deleted  b.txt\n");
+    assert_eq!(dry_run(&["--id", "sea-docs", "--delete"]), "new      a.txt\n");
+    let plan = sync(&lkr, &["--dry-run"]);
+    assert_eq!((&plan["deletes"], &plan["kept"][0]["path"]), (&json!([]), &json!("b.txt")));
+    assert_eq!(own_files(&lkr), before);
+    let report = sync(&lkr, &["--delete"]);
+    assert_eq!((&report["unchanged"], &report["deleted"]), (&json!(1), &json!(1)), "{report}");
+    assert_eq!(documents(&server).len(), 1);
+}
+
+/// The files in `.lkr` with their contents.
+fn own_files(lkr: &CommandLine) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(lkr.path("folder/.lkr")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+}
+
+#[test]
+fn copy_whose_original_was_moved_asks_whether_it_is_a_copy() {
+    let (server, lkr) = server_with_space();
+    write(&lkr, "a.txt", "words");
+    assert_eq!(sync(&lkr, &[])["new"], 1);
+    fs::create_dir_all(lkr.path("second/.lkr")).unwrap();
+    for name in ["a.txt", ".lkr/folder.json"] {
+        fs::copy(lkr.path("folder").join(name), lkr.path("second").join(name)).unwrap();
+    }
+    fs::rename(lkr.path("folder"), lkr.path("first")).unwrap();
+    let run = |folder: &str, more: &[&str]| lkr.run(&[&["sync", folder, "--space", "sea"], more].concat());
+    let first = run("first", &["--delete"]);
+    assert!(first.status.success(), "{}", printed(&first));
+    assert!(printed(&first).contains("this folder was moved from "), "{}", printed(&first));
+    let second = run("second", &["--delete"]);
+    assert_eq!(second.status.code(), Some(2), "{}", printed(&second));
+    assert!(printed(&second).contains("pass --moved "), "{}", printed(&second));
+    let second = run("second", &["--delete", "--copied"]);
+    assert!(printed(&second).contains("1 new, 0 changed, 0 moved, 0 deleted"), "{}", printed(&second));
+    assert_eq!(documents(&server).len(), 2);
+}
+
+#[test]
+fn invalid_id_is_a_wrong_argument() {
+    let lkr = CommandLine::alone();
+    write(&lkr, "a.txt", "words");
+    let output =
+        lkr.run(&["sync", "folder", "--id", "a/b", "--token", "x", "--server", "http://127.0.0.1:9"]);
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(printed(&output).contains("the id \"a/b\" must have 1 to 64 characters"), "{}", printed(&output));
+}
+
+#[test]
+fn watch_that_is_started_before_the_server_waits_for_it() {
+    let (server, lkr) = server_with_space();
+    write(&lkr, "a.txt", "one");
+    server.stop();
+    let mut watch = lkr.command(&["sync", "folder", "--space", "sea", "--watch"]);
+    let mut watch = watch.stdout(Stdio::null()).spawn().unwrap();
+    let mut warning = String::new();
+    // The command fails if nobody reads what it says later.
+    let mut stderr = BufReader::new(watch.stderr.take().unwrap());
+    stderr.read_line(&mut warning).unwrap();
+    assert!(warning.contains("trying again every 10 s"), "{warning}");
+    server.restart();
+    wait_until(&server, &["/a.txt"]);
+    watch.kill().unwrap();
+    watch.wait().unwrap();
 }
 
 #[test]

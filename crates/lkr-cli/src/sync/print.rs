@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::Result;
 use lkr_sync::{Issue, IssueKind, Plan, Report};
+use serde_json::{Value, json};
 
 use crate::{
     exit::Exit,
@@ -16,10 +17,10 @@ use crate::{
 /// The most documents and issues that are listed.
 const MAX_SHOWN: usize = 20;
 
-/// Prints what would be done, a line for each file.
-pub(super) fn plan(output: &Output, plan: &Plan) -> Result<Exit> {
+/// Prints what would be done, a line for each file. Documents are deleted only with `delete`, and otherwise kept.
+pub(super) fn plan(output: &Output, plan: &Plan, delete: bool) -> Result<Exit> {
     if output.style == Style::Json {
-        output.json(&serde_json::to_value(plan)?)?;
+        output.json(&json(plan, delete)?)?;
         return Ok(exit(&plan.issues));
     }
     let mut uploads: Vec<_> = plan.uploads.iter().collect();
@@ -31,13 +32,28 @@ pub(super) fn plan(output: &Output, plan: &Plan) -> Result<Exit> {
     for step in &plan.moves {
         line(output, "moved", &step.to, &format!("  from {}", step.from))?;
     }
-    for step in &plan.deletes {
-        line(output, "deleted", &step.path, "")?;
+    // A program that reads paths gets those that something would be done about.
+    for step in plan.deletes.iter().filter(|_| delete || output.is_for_people()) {
+        line(output, if delete { "deleted" } else { "kept" }, &step.path, "")?;
     }
-    let to_do = plan.uploads.len() + plan.moves.len() + plan.deletes.len();
+    let (deleted, kept) = if delete { (plan.deletes.len(), 0) } else { (0, plan.deletes.len()) };
+    let to_do = plan.uploads.len() + plan.moves.len() + deleted;
     output.note(&format!("{to_do} to do, {} unchanged", plan.unchanged))?;
+    note_kept(output, kept)?;
     issues(output, &plan.issues)?;
     Ok(exit(&plan.issues))
+}
+
+/// The plan, in which `kept` has the documents that are deleted only with `--delete`.
+fn json(plan: &Plan, delete: bool) -> Result<Value> {
+    let mut value = serde_json::to_value(plan)?;
+    let deletes = value.get_mut("deletes").map(Value::take).unwrap_or_default();
+    let (deletes, kept) = if delete { (deletes, json!([])) } else { (json!([]), deletes) };
+    if let Value::Object(fields) = &mut value {
+        fields.insert("deletes".to_owned(), deletes);
+        fields.insert("kept".to_owned(), kept);
+    }
+    Ok(value)
 }
 
 /// Prints what is done, or would be done, about one path.
@@ -72,12 +88,17 @@ pub(super) fn report(output: &Output, report: &Report, took: Duration) -> Result
             took.as_secs_f64()
         ))?,
     }
-    if *kept > 0 {
-        let documents = plural(*kept as u64, "document");
-        output.note(&format!("{documents} whose files are gone: kept; --delete deletes them"))?;
-    }
+    note_kept(output, *kept)?;
     issues(output, found)?;
     Ok(exit(found))
+}
+
+fn note_kept(output: &Output, kept: usize) -> Result<()> {
+    if kept == 0 {
+        return Ok(());
+    }
+    let documents = plural(kept as u64, "document");
+    output.note(&format!("{documents} whose files are gone: kept; --delete deletes them"))
 }
 
 fn issues(output: &Output, issues: &[Issue]) -> Result<()> {
@@ -111,4 +132,22 @@ const fn explained(kind: IssueKind) -> &'static str {
 fn exit(issues: &[Issue]) -> Exit {
     let is_partial = issues.iter().any(|issue| issue.kind != IssueKind::IgnoreFile);
     if is_partial { Exit::Partly } else { Exit::Done }
+}
+
+#[cfg(test)]
+mod tests {
+    use lkr_sync::{PlannedDelete, Reason};
+
+    use super::*;
+
+    #[test]
+    fn plan_without_a_permission_to_delete_keeps_documents_in_json() {
+        let delete = PlannedDelete { doc_id: "d".to_owned(), path: "a.txt".to_owned(), reason: Reason::Gone };
+        let plan = Plan { deletes: vec![delete], ..Plan::default() };
+        let count = |value: &Value, name: &str| value[name].as_array().unwrap().len();
+        for (permission, expected) in [(true, (1, 0)), (false, (0, 1))] {
+            let value = json(&plan, permission).unwrap();
+            assert_eq!((count(&value, "deletes"), count(&value, "kept")), expected);
+        }
+    }
 }
