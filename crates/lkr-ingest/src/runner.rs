@@ -24,6 +24,7 @@ use crate::{
     text_budget::TextPermit,
 };
 use busy::BusyGuard;
+pub(crate) use store_wait::StoreWait;
 
 /// How long a worker waits for a task before it checks whether to stop.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(5);
@@ -71,6 +72,7 @@ pub(crate) struct Runner<J> {
     pub(crate) idle: watch::Sender<usize>,
     /// The number of tasks in progress.
     pub(crate) busy: Arc<AtomicUsize>,
+    pub(crate) store_wait: Arc<StoreWait>,
     pub(crate) observer: Option<Arc<dyn TaskObserver>>,
     pub(crate) jobs: J,
 }
@@ -146,7 +148,10 @@ impl<J: Jobs> Runner<J> {
             .await
             .unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "ingest", "a step panicked")));
         let pause = match outcome {
-            Ok(()) => None,
+            Ok(()) => {
+                self.store_wait.end();
+                None
+            }
             Err(error) => self.pause_after(claim, reports.stage(), &error).await,
         };
         self.end_claim(claim, pause).await;
@@ -273,6 +278,7 @@ impl<J: Jobs> Runner<J> {
             ErrorKind::StoreUnavailable => {
                 let pause = self.options.store_pause;
                 tracing::warn!(task = %claim.task, %error, ?pause, "a store is unavailable; the worker pauses");
+                self.store_wait.begin(error.to_string());
                 tokio::time::sleep(pause).await;
                 Some(Duration::ZERO)
             }
@@ -322,5 +328,6 @@ mod busy;
 mod fairness_tests;
 mod long_texts;
 mod observation;
+mod store_wait;
 #[cfg(test)]
 mod tests;

@@ -22,7 +22,7 @@ use crate::{
     reclassify::reclassify,
     reembed::reembed,
     report::Report,
-    runner::{Jobs, Runner},
+    runner::{Jobs, Runner, StoreWait},
     state::IngestState,
     text_budget::TextPermit,
 };
@@ -37,6 +37,7 @@ pub struct Workers {
     tasks: JoinSet<()>,
     workers: usize,
     busy: Arc<AtomicUsize>,
+    store_wait: Arc<StoreWait>,
 }
 
 /// What the workers do.
@@ -55,6 +56,12 @@ impl Workers {
         WorkerStatus { workers: self.workers, busy: self.busy.load(Ordering::Relaxed) }
     }
 
+    /// Why they wait for a store, if they do.
+    #[must_use]
+    pub fn waits_for_store(&self) -> Option<String> {
+        self.store_wait.reason()
+    }
+
     /// Stops the workers. Documents that are not finished within `timeout` are left to the next start, which continues
     /// with what is stored of them.
     pub async fn shutdown(mut self, timeout: Duration) {
@@ -70,11 +77,12 @@ impl Workers {
 pub(crate) async fn start(state: &Arc<IngestState>, runtime: &Handle) -> Result<Workers> {
     let (stop, stopped) = watch::channel(false);
     let (mut tasks, busy) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
+    let store_wait = Arc::<StoreWait>::default();
     let workers = state.options.workers;
     if workers == 0 {
         state.ports.peers.follow_only();
         tasks.spawn_on(run_until(stopped, janitor::run(Arc::clone(state))), runtime);
-        return Ok(Workers { stop, tasks, workers, busy });
+        return Ok(Workers { stop, tasks, workers, busy, store_wait });
     }
     if let Err(error) = state.model_change.drop_unused_collections(&state.ports).await {
         tracing::warn!(%error, "cannot drop unused collections; the next start will");
@@ -95,6 +103,7 @@ pub(crate) async fn start(state: &Arc<IngestState>, runtime: &Handle) -> Result<
         options: state.options.clone(),
         idle: watch::Sender::new(0),
         busy: Arc::clone(&busy),
+        store_wait: Arc::clone(&store_wait),
         observer: state.ports.observer.clone(),
         jobs: IngestJobs(Arc::clone(state)),
     });
@@ -109,7 +118,7 @@ pub(crate) async fn start(state: &Arc<IngestState>, runtime: &Handle) -> Result<
         tasks.spawn_on(run_until(stopped.clone(), follow_fingerprints(Arc::clone(state))), runtime);
     }
     tasks.spawn_on(run_until(stopped, backfill::run(Arc::clone(state))), runtime);
-    Ok(Workers { stop, tasks, workers, busy })
+    Ok(Workers { stop, tasks, workers, busy, store_wait })
 }
 
 /// Reads what other processes change in the fingerprints of documents, before the marks of the changes expire.

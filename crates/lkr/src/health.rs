@@ -101,6 +101,13 @@ impl KnowledgeBase {
         Ok(QueueStatus { tasks, oldest: oldest.map(|task| age(&self.shared.catalog, task)) })
     }
 
+    /// Why the workers wait for a store, if they do: for room on the disk, for example.
+    #[must_use]
+    pub fn ingestion_waits_for(&self) -> Option<String> {
+        let workers = self.shared.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        workers.as_ref().and_then(lkr_ingest::Workers::waits_for_store)
+    }
+
     /// What the workers do; zeros once they are stopped.
     #[must_use]
     pub fn worker_status(&self) -> WorkerStatus {

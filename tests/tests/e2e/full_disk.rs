@@ -58,6 +58,14 @@ fn full_disk_rejects_writes_and_loses_nothing() {
     while rest.write_all(&[1; 512]).is_ok() {}
     server.restart();
     assert_reads_work(&server);
+    let queue = || {
+        let ready = server.try_call("GET", "/readyz", None, None).ok()?;
+        Some(ready.data()["checks"]["queue"].clone())
+    };
+    if accepted.values().any(|task_id| !has_ended(&server.task(task_id))) {
+        let reason = server.wait_until(|| queue()?["reason"].as_str().map(str::to_owned));
+        assert!(reason.starts_with("ingestion waits: "), "{reason}");
+    }
 
     for file in ["ballast", "rest"] {
         fs::remove_file(server.data_dir().join(file)).unwrap();
@@ -72,6 +80,7 @@ fn full_disk_rejects_writes_and_loses_nothing() {
     for &n in accepted.keys().chain([&rejected]) {
         assert_eq!(found(&server, n), Some(Load::source(n)), "{n}");
     }
+    assert_eq!(queue().unwrap()["status"], "ok");
     let counts = assert_consistent(&server);
     assert_garbage_collected(&server, &counts);
     assert_healthy(&server);

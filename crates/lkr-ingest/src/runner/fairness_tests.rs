@@ -57,6 +57,7 @@ fn runner() -> Arc<Runner<OrderedJobs>> {
         options: IngestOptions::default(),
         idle: watch::Sender::new(0),
         busy: Arc::default(),
+        store_wait: Arc::default(),
         observer: None,
         jobs: OrderedJobs { texts, budget: TextBudget::new(2 << 20), begun: Mutex::default() },
     })

@@ -88,7 +88,7 @@ async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
         embedding,
         queue: kb.queue_status().await.ok().map(QueueItem::from),
         workers: Some(kb.worker_status().into()),
-        ..Readiness::new(health, goes_on)
+        ..Readiness::new(health, goes_on, kb.ingestion_waits_for())
     };
     if readiness.is_down() {
         tracing::warn!(checks = ?readiness.checks, "a store is down");

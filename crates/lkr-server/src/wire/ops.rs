@@ -3,6 +3,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::formats::HealthName;
+use crate::error::without_paths;
 
 /// The process is alive.
 #[derive(Debug, Serialize, ToSchema)]
@@ -155,14 +156,18 @@ impl Readiness {
 
 impl Readiness {
     /// Every request needs points and records. Without the other dependencies some requests fail or return less. With
-    /// `has_fallback`, accounts go on from memory while the records are away.
-    pub(crate) fn new(health: Health, has_fallback: bool) -> Self {
+    /// `has_fallback`, accounts go on from memory while the records are away. `waits_for` is why ingestion waits for a store, if it does.
+    pub(crate) fn new(mut health: Health, has_fallback: bool, waits_for: Option<String>) -> Self {
+        let is_queue_up = health.queue.is_ok();
+        if let Some(reason) = waits_for.filter(|_| is_queue_up) {
+            health.queue.failure = Some(format!("ingestion waits: {}", without_paths(&reason)));
+        }
         let checks = Checks {
             vectors: Check::of(health.vectors, DOWN),
             state: Check::of(health.state, if has_fallback { DEGRADED } else { DOWN }),
             blobs: Check::of(health.blobs, DOWN),
             embedder: Check::of(health.embedder, DEGRADED),
-            queue: Check::of(health.queue, DOWN),
+            queue: Check::of(health.queue, if is_queue_up { DEGRADED } else { DOWN }),
         };
         let dependencies = Dependencies {
             vectors: checks.vectors.status,
@@ -214,11 +219,18 @@ mod tests {
         let up = PartHealth::default;
         let down = || PartHealth { failure: Some("connection refused".to_owned()), ..PartHealth::default() };
         let health = |vectors, blobs, embedder| Health { vectors, state: up(), blobs, embedder, queue: up() };
-        assert_eq!(Readiness::new(health(up(), up(), up()), false).status, OK);
-        assert_eq!(Readiness::new(health(up(), up(), down()), false).status, DEGRADED);
-        assert_eq!(Readiness::new(health(up(), down(), up()), false).status, DEGRADED);
-        assert_eq!(Readiness::new(health(down(), up(), up()), false).status, DOWN);
+        assert_eq!(Readiness::new(health(up(), up(), up()), false, None).status, OK);
+        assert_eq!(Readiness::new(health(up(), up(), down()), false, None).status, DEGRADED);
+        assert_eq!(Readiness::new(health(up(), down(), up()), false, None).status, DEGRADED);
+        assert_eq!(Readiness::new(health(down(), up(), up()), false, None).status, DOWN);
         assert!(Readiness::closed().is_down());
+        let full = Some("0 bytes free".to_owned());
+        let waiting = Readiness::new(health(up(), up(), up()), false, full.clone());
+        assert_eq!((waiting.status, waiting.dependencies.queue), (DEGRADED, DEGRADED));
+        let reason = waiting.checks.and_then(|checks| checks.queue.reason);
+        assert_eq!(reason.as_deref(), Some("ingestion waits: 0 bytes free"));
+        let gone = Health { queue: down(), ..health(up(), up(), up()) };
+        assert_eq!(Readiness::new(gone, false, full).dependencies.queue, DOWN);
     }
 
     #[test]
