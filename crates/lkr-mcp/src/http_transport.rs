@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     McpServer,
-    json_rpc::{INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, error_response},
+    json_rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, error_response},
 };
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -55,15 +55,7 @@ fn is_json_type(value: &HeaderValue) -> bool {
 
 /// The refusal of a message that is no message of the protocol.
 fn unreadable(message: &[u8]) -> Response<Bytes> {
-    let (code, reason) = match serde_json::from_slice::<Value>(message) {
-        Err(error) => (PARSE_ERROR, format!("the message is not JSON: {error}")),
-        Ok(Value::Array(_)) => {
-            (INVALID_REQUEST, "batches are not supported: send each message alone".to_owned())
-        }
-        Ok(_) => {
-            (INVALID_REQUEST, "the message is no request, notification or response of JSON-RPC".to_owned())
-        }
-    };
+    let (code, reason) = json_rpc::unreadable(&serde_json::from_slice(message));
     let mut response = Response::new(error_body(code, &reason));
     *response.status_mut() = StatusCode::BAD_REQUEST;
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
@@ -116,6 +108,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::json_rpc::PARSE_ERROR;
 
     #[test]
     fn origin_gets_the_port_of_its_scheme() {

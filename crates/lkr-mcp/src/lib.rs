@@ -11,6 +11,7 @@ mod server;
 mod stdio;
 mod text_page;
 mod tools;
+mod unread_request;
 
 pub use access::{Access, FullAccess};
 pub use error::{Error, ErrorKind, Result};

@@ -6,15 +6,15 @@ use lkr::KnowledgeBase;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-        Tool,
+        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+        CustomResult, Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+        ServerCapabilities, ServerConfig, Tool,
     },
     service::RequestContext,
 };
 
-use crate::{Access, Error, ErrorKind, resources, tools};
+use crate::{Access, Error, ErrorKind, resources, tools, unread_request};
 
 /// What clients tell their model about this server.
 const INSTRUCTIONS: &str = "A knowledge base. context gathers what answers a question; search finds passages; fetch reads \
@@ -124,6 +124,15 @@ impl ServerHandler for McpServer {
         })?;
         Ok(read.into())
     }
+
+    /// A request that the library could not read as one of a method that it knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unread_request::refusal(&request))
+    }
 }
 
 /// An error of a method that has no result for failures.
@@ -134,5 +143,51 @@ fn protocol_error(error: &Error) -> ErrorData {
         ErrorKind::NotFound => ErrorData::resource_not_found(reason, None),
         ErrorKind::Refused => ErrorData::invalid_request(reason, None),
         ErrorKind::Unavailable | ErrorKind::Internal => ErrorData::internal_error(reason, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::Request;
+    use lkr::Creator;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{FullAccess, answer};
+
+    async fn ask(method: &str, params: Option<Value>) -> Value {
+        let kb = KnowledgeBase::builder().build().await.unwrap();
+        let creator = Creator { name: "a test".to_owned(), id: String::new() };
+        let server = McpServer::new(kb.clone(), Arc::new(FullAccess::new(kb, creator, false)));
+        let mut message = json!({ "jsonrpc": "2.0", "id": 1, "method": method });
+        if let Some(params) = params {
+            message["params"] = params;
+        }
+        let request = Request::post("/mcp")
+            .header("host", "localhost")
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json")
+            .body(Bytes::from(message.to_string()))
+            .unwrap();
+        serde_json::from_slice(answer(server, request, &[]).await.body()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn request_without_its_params_has_invalid_params() {
+        for method in ["initialize", "resources/read", "tools/call"] {
+            let answer = ask(method, None).await;
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32_602)), "{answer}");
+        }
+        assert_eq!(ask("no/such", None).await["error"]["code"], -32_601);
+    }
+
+    #[tokio::test]
+    async fn integer_argument_may_have_a_fraction_of_zero() {
+        let call = |limit: Value| json!({ "name": "list", "arguments": { "limit": limit } });
+        for (limit, is_error) in [(json!(3.0), false), (json!(3.5), true)] {
+            let answer = ask("tools/call", Some(call(limit))).await;
+            assert_eq!(answer["result"]["isError"], is_error, "{answer}");
+        }
     }
 }

@@ -11,8 +11,11 @@ mod search;
 use std::{borrow::Cow, sync::Arc};
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error as _, Unexpected},
+};
+use serde_json::{Number, Value, json};
 
 use crate::{Error, McpServer, Result};
 
@@ -72,6 +75,19 @@ fn parse<T: DeserializeOwned>(name: &'static str, arguments: JsonObject) -> Resu
         .map_err(|error| Error::invalid(name, format!("invalid arguments of {name}: {error}")))
 }
 
+/// Reads an argument of the type `integer` of JSON Schema, to which 3.0 belongs too.
+fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
+    let whole = match number.as_u64() {
+        Some(whole) => u32::try_from(whole).ok(),
+        // A float is displayed without a fraction of zero.
+        None => number.as_f64().and_then(|float| float.to_string().parse().ok()),
+    };
+    let unexpected =
+        || D::Error::invalid_value(Unexpected::Other(&number.to_string()), &"a whole number, 0 or more");
+    whole.map(Some).ok_or_else(unexpected)
+}
+
 /// Checks a number against its limits.
 fn within(name: &'static str, argument: &str, value: u32, limits: (u32, u32)) -> Result<usize> {
     let (least, most) = limits;
@@ -104,6 +120,32 @@ mod tests {
         let names = |may_add| -> Vec<_> { definitions(may_add).into_iter().map(|tool| tool.name).collect() };
         assert_eq!(names(false), ["search", "fetch", "context", "list"]);
         assert_eq!(names(true), ["search", "fetch", "context", "list", "add"]);
+    }
+
+    #[test]
+    fn whole_number_may_have_a_fraction_of_zero() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Arguments {
+            #[serde(default, deserialize_with = "integer")]
+            limit: Option<u32>,
+        }
+        let read = |text: &str| -> Result<Option<u32>, String> {
+            let arguments: JsonObject = serde_json::from_str(text).unwrap();
+            parse("list", arguments).map(|Arguments { limit }| limit).map_err(|error| error.reason())
+        };
+        for (text, expected) in [
+            ("{}", None),
+            (r#"{"limit":null}"#, None),
+            (r#"{"limit":3}"#, Some(3)),
+            (r#"{"limit":3.0}"#, Some(3)),
+            (r#"{"limit":2e1}"#, Some(20)),
+        ] {
+            assert_eq!(read(text), Ok(expected), "{text}");
+        }
+        for number in ["3.5", "-3", "-3.0", "4294967296", "1e300", "\"3\"", "[3]"] {
+            let reason = read(&format!(r#"{{"limit":{number}}}"#)).unwrap_err();
+            assert!(reason.starts_with("invalid arguments of list: invalid"), "{number}: {reason}");
+        }
     }
 
     #[test]

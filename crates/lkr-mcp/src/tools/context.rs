@@ -7,7 +7,7 @@ use rmcp::model::{JsonObject, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{citation_url, parse, tool, within};
+use super::{citation_url, integer, parse, tool, within};
 use crate::{
     McpServer, Result,
     output::{fitting, json, line},
@@ -26,6 +26,7 @@ const CITATION_TOKENS: usize = 2_000;
 #[serde(deny_unknown_fields)]
 struct Arguments {
     query: String,
+    #[serde(default, deserialize_with = "integer")]
     max_tokens: Option<u32>,
     space: Option<String>,
 }

@@ -5,7 +5,7 @@ use rmcp::model::{JsonObject, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{citation_url, parse, tool, within};
+use super::{citation_url, integer, parse, tool, within};
 use crate::{
     Error, McpServer, Result,
     output::{MAX_TOKENS, cut, fitting, json, line},
@@ -26,6 +26,7 @@ const SUMMARY_TOKENS: usize = 60;
 struct Arguments {
     space: Option<String>,
     title: Option<String>,
+    #[serde(default, deserialize_with = "integer")]
     limit: Option<u32>,
     cursor: Option<String>,
 }
