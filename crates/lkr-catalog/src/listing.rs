@@ -105,8 +105,9 @@ impl Catalog {
         self.list_spaces(&BTreeSet::from([space.clone()]), |_| true, order, after, limit).await
     }
 
-    /// The documents of some spaces. The record decides in which space a document is: an entry of the index that
-    /// contradicts it was read while the document moved.
+    /// The documents of some spaces. The indexes of all spaces are read in one state, so a document that moves
+    /// between them is in one of them. The record, which is read later, decides in which space a document is: if it
+    /// contradicts the index, the document moved in between.
     async fn list_spaces(
         &self,
         spaces: &BTreeSet<SpaceName>,
@@ -120,8 +121,8 @@ impl Catalog {
         let read = move |ids: Vec<DocId>| async move {
             Ok(self.documents(&ids).await?.into_iter().flatten().filter(is_listed).collect())
         };
-        let entries = MergedIds::new(self, order, spaces.iter().map(key::space_documents), after);
-        entries.page(limit, read, |document| document.doc_id).await
+        let entries = MergedIds::new(self, order, spaces.iter().map(key::space_documents), after, limit);
+        entries.page(read, |document| document.doc_id).await
     }
 
     /// The number of documents in the scope that the filter shows and that are counted.
@@ -156,8 +157,8 @@ impl Catalog {
             let read = move |ids: Vec<TaskId>| async move {
                 Ok(self.tasks_with(&ids).await?.into_iter().filter(keep).collect())
             };
-            let entries = MergedIds::new(self, ListOrder::NewestFirst, prefixes, after);
-            return entries.page(limit, read, |task| task.task_id).await;
+            let entries = MergedIds::new(self, ListOrder::NewestFirst, prefixes, after, limit);
+            return entries.page(read, |task| task.task_id).await;
         }
         let after = after.map(key::task);
         let decode = |_: &str, record: &_| read_task(record);

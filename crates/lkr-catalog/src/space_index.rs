@@ -60,13 +60,17 @@ impl Catalog {
 
     /// The number of live documents in a space.
     pub async fn count_in_space(&self, space: &SpaceName) -> Result<u64> {
-        let mut count = 0;
-        self.for_each_space_entry(&key::space_documents(space), |_, _| {
-            count += 1;
-            Ok(())
-        })
-        .await?;
-        Ok(count)
+        const PAGE: usize = 1_000;
+        let prefix = key::space_documents(space);
+        let (mut count, mut after) = (0, None);
+        loop {
+            let page = self.state.scan(&prefix, after.as_deref(), ScanOrder::Ascending, PAGE).await?;
+            count += page.len() as u64;
+            if page.len() < PAGE {
+                return Ok(count);
+            }
+            after = page.into_iter().next_back().map(|(key, _)| key);
+        }
     }
 
     /// The number of unfinished tasks in a space.
@@ -95,23 +99,5 @@ impl Catalog {
             doc_id.map_err(|e| Error::corrupt("read space index", e))
         };
         records.iter().map(read).collect()
-    }
-
-    /// Calls `visit` with the keys and entries of an index prefix.
-    pub(crate) async fn for_each_space_entry(
-        &self,
-        prefix: &str,
-        mut visit: impl FnMut(&str, &Record) -> Result<()>,
-    ) -> Result<()> {
-        const PAGE: usize = 1_000;
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.state.scan(prefix, after.as_deref(), ScanOrder::Ascending, PAGE).await?;
-            page.iter().try_for_each(|(key, record)| visit(key, record))?;
-            if page.len() < PAGE {
-                return Ok(());
-            }
-            after = page.into_iter().next_back().map(|(key, _)| key);
-        }
     }
 }

@@ -5,7 +5,8 @@ use lkr_state::Record;
 use time::{Date, OffsetDateTime};
 
 use crate::{
-    Catalog, Error, ErrorKind, Result, key,
+    Catalog, Error, ErrorKind, ListOrder, Result, key,
+    merged_ids::IdRanges,
     space_index::{self, SpaceEntry},
 };
 
@@ -33,13 +34,17 @@ impl Stats {
     }
 }
 
+/// Entries of the indexes that are read at a time.
+const BATCH: usize = 1_000;
+
 impl Stats {
-    fn add(&mut self, key: &str, record: &Record) -> Result<()> {
-        let damaged =
-            || Error::new(ErrorKind::Corrupt, "read space index", format!("entry {key} is damaged"));
+    fn add(&mut self, doc_id: DocId, record: &Record) -> Result<()> {
+        let damaged = || {
+            let message = format!("the entry of {doc_id} is damaged");
+            Error::new(ErrorKind::Corrupt, "read space index", message)
+        };
         let SpaceEntry { counts, category } = space_index::decode(&record.value).ok_or_else(damaged)?;
         // The id of a document begins with the time at which it was accepted.
-        let doc_id = key.rsplit('/').next().and_then(|id| id.parse::<DocId>().ok()).ok_or_else(damaged)?;
         if let Some(day) = day_of(doc_id) {
             *self.added.entry(day).or_default() += 1;
         }
@@ -52,17 +57,25 @@ impl Stats {
 }
 
 impl Catalog {
-    /// Sums the counts of all live documents in the scope.
+    /// Sums the counts of all live documents in the scope. A document that moves between its spaces meanwhile counts
+    /// once.
     pub async fn stats(&self, scope: &Scope) -> Result<Stats> {
-        let mut stats = Stats::default();
-        let prefixes = match scope {
-            Scope::All => vec![key::SPACE_DOCUMENTS.to_owned()],
-            Scope::Spaces(spaces) => spaces.iter().map(key::space_documents).collect(),
+        let order = ListOrder::OldestFirst;
+        let mut entries = match scope {
+            Scope::All => IdRanges::of_all(self, order, key::SPACE_DOCUMENTS, BATCH).await?,
+            Scope::Spaces(spaces) => {
+                let prefixes = spaces.iter().map(key::space_documents);
+                IdRanges::new(self, order, prefixes, None, [BATCH, BATCH])
+            }
         };
-        for prefix in prefixes {
-            self.for_each_space_entry(&prefix, |key, record| stats.add(key, record)).await?;
+        let mut stats = Stats::default();
+        loop {
+            let range = entries.next().await?;
+            if range.is_empty() {
+                return Ok(stats);
+            }
+            range.iter().try_for_each(|(doc_id, record)| stats.add(*doc_id, record))?;
         }
-        Ok(stats)
     }
 }
 

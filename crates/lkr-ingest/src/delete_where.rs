@@ -61,6 +61,9 @@ pub(crate) fn encode(clock: &dyn Clock, delete: &BulkDelete) -> Result<Vec<u8>> 
 
 /// Deletes the documents of the task, the newest first, and ends the task. What a cancelled task deleted stays deleted. A
 /// repeated attempt continues with what is left, and its result counts all attempts.
+///
+/// One pass is enough: a listing contains each document that is in the scope and matches throughout, even if it moves
+/// from one space of the scope to another meanwhile.
 pub(crate) async fn delete_where(
     state: &IngestState,
     active: ActiveTask,

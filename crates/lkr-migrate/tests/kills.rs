@@ -16,7 +16,7 @@ use std::{
 use async_trait::async_trait;
 use lkr_catalog::Originals;
 use lkr_migrate::{ErrorKind, Migration, Phase, Progress, Stores, unfinished_migration};
-use lkr_state::{FailingState, Key, Record, ScanOrder, StateStore, Write};
+use lkr_state::{FailingState, Key, Record, Scan, ScanOrder, StateStore, Write};
 use lkr_vectors::{FailingVectors, VectorStore};
 use object_store::ObjectStore;
 use support::{FailingBlobs, content, data_folder, fill, memory, migration, options, quiet};
@@ -265,6 +265,10 @@ impl StateStore for LosingAnswers {
         limit: usize,
     ) -> lkr_state::Result<Vec<(Key, Record)>> {
         self.inner.scan(prefix, after, order, limit).await
+    }
+
+    async fn scan_many(&self, scans: &[Scan]) -> lkr_state::Result<Vec<Vec<(Key, Record)>>> {
+        self.inner.scan_many(scans).await
     }
 
     async fn snapshot(&self, to: &Path) -> lkr_state::Result<()> {

@@ -83,6 +83,15 @@ impl Shared {
         Ok(record)
     }
 
+    /// Gives the records of some scans the versions that callers see.
+    pub(crate) fn all_shown(&self, found: Vec<Vec<(Key, Record)>>) -> Result<Vec<Vec<(Key, Record)>>> {
+        let show = |(key, record): (Key, Record)| {
+            let record = self.shown(&key, record)?;
+            Ok((key, record))
+        };
+        found.into_iter().map(|found| found.into_iter().map(show).collect()).collect()
+    }
+
     /// A step as the remote store gets it, with the receipt `id`.
     ///
     /// # Errors

@@ -1,13 +1,14 @@
 use std::{
     fmt,
     path::Path,
+    slice,
     sync::{Arc, Mutex, PoisonError},
     time::Instant,
 };
 
 use async_trait::async_trait;
 use lkr_state::{
-    Error, ErrorKind, Key, MergePolicy, Op, Record, Result, ScanOrder, StateStore, StateStoreExt, Write,
+    Error, ErrorKind, Key, MergePolicy, Op, Record, Result, Scan, ScanOrder, StateStore, StateStoreExt, Write,
 };
 use time::OffsetDateTime;
 use tokio::task::JoinHandle;
@@ -137,6 +138,50 @@ impl FallbackState {
         }
     }
 
+    /// Runs some scans by `call`, which asks the remote store. While it is away, the mirror answers if it has all
+    /// prefixes.
+    async fn run_scans<F: Future<Output = Result<Vec<Vec<(Key, Record)>>>>>(
+        &self,
+        operation: &'static str,
+        scans: &[Scan],
+        call: impl Fn() -> F,
+    ) -> Result<Vec<Vec<(Key, Record)>>> {
+        let shared = &self.shared;
+        let mirrored = scans.iter().filter(|scan| shared.policies.is_mirrored(&scan.prefix)).count();
+        if mirrored == 0 {
+            return shared.all_shown(self.pass(call()).await?);
+        }
+        let scan_mirror = |mirror: &mut Mirror| {
+            mirror.check_not_lost(operation)?;
+            if mirrored < scans.len() || !mirror.slots.is_complete() {
+                return Err(away(operation));
+            }
+            let now = Instant::now();
+            Ok(scans.iter().map(|scan| mirror.slots.scan(scan, now)).collect())
+        };
+        for _ in 0..MAX_TURNS {
+            let flight = match shared.mirror.begin_or(scan_mirror) {
+                Ok(flight) => flight,
+                Err(answer) => return answer,
+            };
+            match call().await {
+                Ok(found) => {
+                    let found = shared.all_shown(found)?;
+                    let mut mirror = shared.mirror.lock();
+                    if mirror.is_current(&flight) {
+                        for (key, record) in found.iter().flatten() {
+                            self.observe(&flight, &mut mirror, key, Some(record));
+                        }
+                        return Ok(found);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Unavailable => shared.leave(&flight, &error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(away(operation))
+    }
+
     async fn has_receipt(&self, id: &str) -> Result<bool> {
         Ok(self.shared.remote.get(&receipt::key(id)).await?.is_some())
     }
@@ -254,45 +299,13 @@ impl StateStore for FallbackState {
         order: ScanOrder,
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
-        let shared = &self.shared;
-        let show = |found: Vec<(Key, Record)>| {
-            let shown = found.into_iter().map(|(key, record)| {
-                let record = shared.shown(&key, record)?;
-                Ok((key, record))
-            });
-            shown.collect::<Result<Vec<_>>>()
-        };
-        if !shared.policies.is_mirrored(prefix) {
-            return show(self.pass(shared.remote.scan(prefix, after, order, limit)).await?);
-        }
-        let scan_mirror = |mirror: &mut Mirror| {
-            mirror.check_not_lost("scan")?;
-            match mirror.slots.is_complete() {
-                true => Ok(mirror.slots.scan(prefix, after, order, limit, Instant::now())),
-                false => Err(away("scan")),
-            }
-        };
-        for _ in 0..MAX_TURNS {
-            let flight = match shared.mirror.begin_or(scan_mirror) {
-                Ok(flight) => flight,
-                Err(answer) => return answer,
-            };
-            match shared.remote.scan(prefix, after, order, limit).await {
-                Ok(found) => {
-                    let found = show(found)?;
-                    let mut mirror = shared.mirror.lock();
-                    if mirror.is_current(&flight) {
-                        for (key, record) in &found {
-                            self.observe(&flight, &mut mirror, key, Some(record));
-                        }
-                        return Ok(found);
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::Unavailable => shared.leave(&flight, &error),
-                Err(error) => return Err(error),
-            }
-        }
-        Err(away("scan"))
+        let scan = Scan { prefix: prefix.to_owned(), after: after.map(str::to_owned), order, limit };
+        let call = || async { Ok(vec![self.shared.remote.scan(prefix, after, order, limit).await?]) };
+        Ok(self.run_scans("scan", slice::from_ref(&scan), call).await?.pop().unwrap_or_default())
+    }
+
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>> {
+        self.run_scans("scan_many", scans, || self.shared.remote.scan_many(scans)).await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {

@@ -33,6 +33,7 @@ macro_rules! scripts {
 scripts! {
     GET = "#!lua flags=no-writes" "installed" "clock" "records" "get";
     SCAN = "#!lua flags=no-writes" "installed" "clock" "records" "scan";
+    SCAN_MANY = "#!lua flags=no-writes" "installed" "clock" "records" "scan_many";
     APPLY = "#!lua" "installed" "clock" "step" "records" "apply";
     SNAPSHOT_OPEN = "#!lua" "installed" "clock" "snapshot_open";
     SNAPSHOT_PAGE = "#!lua" "clock" "records" "snapshot_lease" "snapshot_page";

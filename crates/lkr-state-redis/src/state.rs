@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use lkr_state::{
-    Error, ErrorKind, Expect, Key, Op, Record, RecordExport, RecordSink, Result, ScanOrder, StateStore, Write,
+    Error, ErrorKind, Expect, Key, Op, Record, RecordExport, RecordSink, Result, Scan, ScanOrder, StateStore,
+    Write,
 };
 use time::OffsetDateTime;
 
@@ -95,11 +96,10 @@ impl StateStore for RedisState {
         let mut after = after.map(str::to_owned);
         while found.len() < limit {
             let Some([low, high]) = bounds(prefix, after.as_deref(), order) else { break };
-            let order = if order == ScanOrder::Ascending { "+" } else { "-" };
             let wanted = (limit - found.len()).min(PAGE).to_string();
             let installation = self.client.installation();
             let arguments =
-                [installation, &low, &high, order.as_bytes(), wanted.as_bytes(), PAGE_BYTES.as_bytes()];
+                [installation, &low, &high, sign(order), wanted.as_bytes(), PAGE_BYTES.as_bytes()];
             let call = Call { script: &script::SCAN, keys: &self.client.keys.scan(), arguments: &arguments };
             let mut reply = Reply::new("scan", self.client.read("scan", call).await?)?;
             let next = reply.text()?;
@@ -116,6 +116,29 @@ impl StateStore for RedisState {
             };
         }
         Ok(found)
+    }
+
+    /// One script reads everything, however much it is.
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>> {
+        let bounds_of = |scan: &Scan| bounds(&scan.prefix, scan.after.as_deref(), scan.order);
+        let bounds: Vec<_> = scans.iter().map(bounds_of).collect();
+        if bounds.iter().all(Option::is_none) {
+            return Ok(vec![Vec::new(); scans.len()]);
+        }
+        let limits: Vec<_> = scans.iter().map(|scan| scan.limit.to_string()).collect();
+        let mut arguments = vec![self.client.installation()];
+        for ((scan, bounds), limit) in scans.iter().zip(&bounds).zip(&limits) {
+            if let Some([low, high]) = bounds {
+                arguments.extend([&low[..], high, sign(scan.order), limit.as_bytes()]);
+            }
+        }
+        let call = Call { script: &script::SCAN_MANY, keys: &self.client.keys.scan(), arguments: &arguments };
+        let mut reply = Reply::new("scan_many", self.client.read("scan_many", call).await?)?;
+        let mut read = |bounds: Option<_>| {
+            let count = if bounds.is_some() { reply.number()? } else { 0 };
+            (0..count).map(|_| Ok((reply.text()?, self.record(reply.bytes()?)?))).collect()
+        };
+        bounds.into_iter().map(&mut read).collect()
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {
@@ -163,6 +186,14 @@ fn bounds(prefix: &str, after: Option<&str>, order: ScanOrder) -> Option<[Vec<u8
         _ => {}
     }
     Some([low, high])
+}
+
+/// The order of a scan, as an argument of the script.
+const fn sign(order: ScanOrder) -> &'static [u8] {
+    match order {
+        ScanOrder::Ascending => b"+",
+        ScanOrder::Descending => b"-",
+    }
 }
 
 /// The expectation and the time to live of a write, as arguments of the script.

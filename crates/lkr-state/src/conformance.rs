@@ -89,6 +89,8 @@ macro_rules! state_store_suite {
             scan_pages_during_changes_return_unchanged_records_once
             scan_handles_prefixes_with_extreme_characters
             scan_with_the_empty_prefix_returns_all_keys
+            scan_many_returns_what_each_scan_returns_alone
+            scan_many_during_moves_finds_each_record_once
             expired_record_is_in_no_read
             expired_record_counts_as_absent_in_expectations
             put_replaces_the_ttl

@@ -5,7 +5,7 @@ use lkr_domain::TaskId;
 use time::OffsetDateTime;
 
 use crate::{
-    Claim, Error, ErrorKind, Key, Lane, Record, Result, ScanOrder, StateStore, TaskQueue, Work, Write,
+    Claim, Error, ErrorKind, Key, Lane, Record, Result, Scan, ScanOrder, StateStore, TaskQueue, Work, Write,
 };
 
 /// Called with the name of each operation before it runs; returns the kind of error to fail with.
@@ -87,6 +87,12 @@ impl StateStore for FailingState {
     ) -> Result<Vec<(Key, Record)>> {
         self.inject_fault("scan").await?;
         self.inner.scan(prefix, after, order, limit).await
+    }
+
+    /// The operation has the name of [`scan`](Self::scan), so a fault in scans is one in all of them.
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>> {
+        self.inject_fault("scan").await?;
+        self.inner.scan_many(scans).await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {
@@ -220,11 +226,12 @@ mod tests {
             store.get_many(&[]).await.unwrap_err(),
             store.apply(vec![]).await.unwrap_err(),
             store.scan("", None, ScanOrder::Ascending, 1).await.unwrap_err(),
+            store.scan_many(&[]).await.unwrap_err(),
             store.snapshot(Path::new("/nowhere")).await.unwrap_err(),
             store.health().await.unwrap_err(),
         ];
         let names = errors.each_ref().map(Error::operation).join(" ");
-        assert_eq!(names, "get_many apply scan snapshot health");
+        assert_eq!(names, "get_many apply scan scan snapshot health");
         assert!(errors.iter().all(Error::is_retryable));
     }
 

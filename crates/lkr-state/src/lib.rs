@@ -34,6 +34,6 @@ pub use remembered_claims::RememberedClaims;
 pub use retry_on_conflict::{
     ConflictError, ContentionObserver, MAX_ATTEMPTS, ObservedState, contention_reason, retry_on_conflict,
 };
-pub use store::{Expect, Key, Op, Record, ScanOrder, StateStore, StateStoreExt, Write};
+pub use store::{Expect, Key, Op, Record, Scan, ScanOrder, StateStore, StateStoreExt, Write};
 pub use store_clock::StoreClock;
 pub use traced::TracedState;

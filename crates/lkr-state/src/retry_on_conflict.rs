@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use time::OffsetDateTime;
 
-use crate::{Error, ErrorKind, Key, Record, Result, ScanOrder, StateStore, Write};
+use crate::{Error, ErrorKind, Key, Record, Result, Scan, ScanOrder, StateStore, Write};
 
 /// The maximum number of attempts of [`retry_on_conflict`]. Judgement: with the pauses between attempts, sixteen concurrent
 /// writers of one record all succeed, and a write that can never succeed fails after about 0.1 s. See
@@ -137,6 +137,10 @@ impl StateStore for ObservedState {
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
         self.inner.scan(prefix, after, order, limit).await
+    }
+
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>> {
+        self.inner.scan_many(scans).await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {

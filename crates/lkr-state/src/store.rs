@@ -41,6 +41,13 @@ pub trait StateStore: Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<(Key, Record)>>;
 
+    /// The results of several scans, in their order, as [`scan`](Self::scan) returns them. All scans see the same
+    /// state: no write takes effect between them. So a record that one step moves from one prefix to another is in
+    /// exactly one of two scans of these prefixes.
+    ///
+    /// A store may read all of it without a pause, so the limits should be small.
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>>;
+
     /// Writes a consistent copy of the whole store into the folder `to`, which must not exist. Reads and writes continue
     /// meanwhile.
     ///
@@ -162,6 +169,19 @@ impl Write {
     pub fn check(key: impl Into<Key>, expect: Expect) -> Self {
         Self { key: key.into(), expect, op: Op::Check }
     }
+}
+
+/// A scan of [`StateStore::scan_many`]. The fields are the parameters of [`StateStore::scan`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// The beginning of the keys.
+    pub prefix: String,
+    /// The key after which the scan starts.
+    pub after: Option<Key>,
+    /// The order of the keys.
+    pub order: ScanOrder,
+    /// The largest number of records.
+    pub limit: usize,
 }
 
 /// The order of a scan.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use time::OffsetDateTime;
 use tracing::{Instrument, debug_span};
 
-use crate::{Key, Record, Result, ScanOrder, StateStore, Write};
+use crate::{Key, Record, Result, Scan, ScanOrder, StateStore, Write};
 
 /// A decorator that runs each operation in a span of its own, at the level `debug`. Spans contain counts and no contents.
 #[derive(Debug)]
@@ -41,6 +41,11 @@ impl StateStore for TracedState {
     ) -> Result<Vec<(Key, Record)>> {
         let span = debug_span!("state.scan", limit);
         self.inner.scan(prefix, after, order, limit).instrument(span).await
+    }
+
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>> {
+        let span = debug_span!("state.scan_many", scans = scans.len());
+        self.inner.scan_many(scans).instrument(span).await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {

@@ -8,8 +8,9 @@ use std::{collections::HashSet, ops::Bound, path::Path, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use heed::{RoTxn, RwTxn};
-use lkr_state::{Expect, Key, Op, Record, Result, ScanOrder, StateStore, Write};
+use lkr_state::{Expect, Key, Op, Record, Result, Scan, ScanOrder, StateStore, Write};
 
+use self::scan::PrefixScan;
 pub(crate) use self::verify::verify;
 use crate::{
     clock,
@@ -56,6 +57,21 @@ fn get_many(kb: &Kb, txn: &RoTxn, keys: &[Key]) -> InternalResult<Vec<Option<Rec
     keys.iter().map(|key| Ok(find(kb, txn, key, now)?.map(StoredRecord::into_record))).collect()
 }
 
+/// The results of some scans, which see the state of the transaction.
+fn scan_many(
+    kb: &Kb,
+    txn: &RoTxn,
+    scans: &[Scan],
+    skip_damaged: bool,
+) -> InternalResult<Vec<Vec<(Key, Record)>>> {
+    let now = clock::now();
+    let run = |Scan { prefix, after, order, limit }: &Scan| {
+        let scan = PrefixScan { order: *order, limit: *limit, skip_damaged };
+        scan.run(kb, txn, now, prefix, after.as_deref())
+    };
+    scans.iter().map(run).collect()
+}
+
 #[async_trait]
 impl StateStore for LmdbState {
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
@@ -82,13 +98,26 @@ impl StateStore for LmdbState {
         order: ScanOrder,
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
-        let scan = scan::Scan { order, limit, skip_damaged: self.shared.is_read_only() };
+        let scan = PrefixScan { order, limit, skip_damaged: self.shared.is_read_only() };
         if limit <= MAX_SCANNED_IN_PLACE {
-            let found = self.shared.read_in_place(|kb, txn| scan.run(kb, txn, prefix, after));
+            let found = self.shared.read_in_place(|kb, txn| scan.run(kb, txn, clock::now(), prefix, after));
             return found.map_err(|failure| failure.into_state("scan"));
         }
         let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
-        self.read("scan", move |kb, txn| scan.run(kb, txn, &prefix, after.as_deref())).await
+        let run = move |kb: &Kb, txn: &RoTxn| scan.run(kb, txn, clock::now(), &prefix, after.as_deref());
+        self.read("scan", run).await
+    }
+
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>> {
+        let skip_damaged = self.shared.is_read_only();
+        // A scan without a result costs about as much as a record.
+        let cost = scans.iter().fold(0_usize, |cost, scan| cost.saturating_add(scan.limit.max(1)));
+        if cost <= MAX_SCANNED_IN_PLACE {
+            let found = self.shared.read_in_place(|kb, txn| scan_many(kb, txn, scans, skip_damaged));
+            return found.map_err(|failure| failure.into_state("scan_many"));
+        }
+        let scans = scans.to_vec();
+        self.read("scan_many", move |kb, txn| scan_many(kb, txn, &scans, skip_damaged)).await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {

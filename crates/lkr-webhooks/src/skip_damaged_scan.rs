@@ -5,7 +5,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use lkr_state::{Error, ErrorKind, Key, Record, Result, ScanOrder, StateStore, Write};
+use lkr_state::{Error, ErrorKind, Key, Record, Result, Scan, ScanOrder, StateStore, Write};
 use time::OffsetDateTime;
 
 /// The characters of this crate's keys, in byte order.
@@ -146,6 +146,11 @@ impl StateStore for SkipDamagedScan {
             ScanOrder::Ascending => self.scan_ascending(prefix, after, limit).await,
             ScanOrder::Descending => self.store.scan(prefix, after, order, limit).await,
         }
+    }
+
+    /// Fails on a damaged record: smaller scans, which would skip it, are not of one state.
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>> {
+        self.store.scan_many(scans).await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {

@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use lkr_state::{Key, Op, Record, ScanOrder};
+use lkr_state::{Key, Op, Record, Scan, ScanOrder};
 use lkr_vectors::{Collection, Condition, FailingVectors};
 
 use super::*;
@@ -110,6 +110,10 @@ impl StateStore for StallingState {
         limit: usize,
     ) -> lkr_state::Result<Vec<(Key, Record)>> {
         self.inner.scan(prefix, after, order, limit).await
+    }
+
+    async fn scan_many(&self, scans: &[Scan]) -> lkr_state::Result<Vec<Vec<(Key, Record)>>> {
+        self.inner.scan_many(scans).await
     }
 
     async fn snapshot(&self, to: &Path) -> lkr_state::Result<()> {

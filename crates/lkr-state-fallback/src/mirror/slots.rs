@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, ops::Bound, time::Instant};
 
 use bytes::Bytes;
-use lkr_state::{Key, Record, ScanOrder};
+use lkr_state::{Key, Record, Scan, ScanOrder};
 
 /// Absent records are pruned when there are more than these.
 const MIN_PRUNE: usize = 1024;
@@ -170,14 +170,9 @@ impl Slots {
     }
 
     /// A scan as [`lkr_state::StateStore::scan`]. It needs a complete mirror.
-    pub(crate) fn scan(
-        &self,
-        prefix: &str,
-        after: Option<&str>,
-        order: ScanOrder,
-        limit: usize,
-        now: Instant,
-    ) -> Vec<(Key, Record)> {
+    pub(crate) fn scan(&self, scan: &Scan, now: Instant) -> Vec<(Key, Record)> {
+        let Scan { ref prefix, ref after, order, limit } = *scan;
+        let after = after.as_deref();
         let record = |(key, slot): (&Key, &Slot)| Some((key.clone(), slot.record(now)?));
         match order {
             ScanOrder::Ascending => self.range(prefix, after).filter_map(record).take(limit).collect(),
@@ -249,7 +244,8 @@ mod tests {
     }
 
     fn scanned(slots: &Slots, prefix: &str, after: Option<&str>, order: ScanOrder, limit: usize) -> String {
-        let found = slots.scan(prefix, after, order, limit, Instant::now());
+        let scan = Scan { prefix: prefix.to_owned(), after: after.map(str::to_owned), order, limit };
+        let found = slots.scan(&scan, Instant::now());
         found.into_iter().map(|(key, _)| key).collect::<Vec<_>>().join(" ")
     }
 

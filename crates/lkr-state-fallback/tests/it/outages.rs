@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lkr_state::{ErrorKind, Expect, RecordsLost, ScanOrder, StateStore, StateStoreExt, Write};
+use lkr_state::{ErrorKind, Expect, RecordsLost, Scan, ScanOrder, StateStore, StateStoreExt, Write};
 use lkr_state_fallback::{FallbackConfig, FallbackState};
 
 use crate::support::{Remote, TestPolicy, assert_kind, config, fallback, open, text, version};
@@ -13,6 +13,10 @@ fn put(key: &str, value: &'static str) -> Vec<Write> {
 
 async fn keys(store: &dyn StateStore, prefix: &str, order: ScanOrder) -> Vec<String> {
     store.scan(prefix, None, order, 10).await.unwrap().into_iter().map(|(key, _)| key).collect()
+}
+
+fn scan(prefix: &str) -> Scan {
+    Scan { prefix: prefix.to_owned(), after: None, order: ScanOrder::Ascending, limit: 10 }
 }
 
 #[tokio::test]
@@ -33,6 +37,10 @@ async fn mirrored_records_are_read_and_written_during_an_outage_and_merged_after
     assert_eq!(state.counter("m/n").await.unwrap(), 1);
     assert_eq!(keys(&*state, "m/", ScanOrder::Ascending).await, ["m/b", "m/c", "m/n"]);
     assert_eq!(keys(&*state, "m/", ScanOrder::Descending).await, ["m/n", "m/c", "m/b"]);
+    let found = state.scan_many(&[scan("m/n"), scan("m/"), scan("m/x")]).await.unwrap();
+    let found: Vec<Vec<_>> =
+        found.iter().map(|found| found.iter().map(|(key, _)| key.as_str()).collect()).collect();
+    assert_eq!(found, [vec!["m/n"], vec!["m/b", "m/c", "m/n"], vec![]]);
     let status = state.status().await;
     assert!(!status.is_remote_used && status.away_since.is_some() && status.journal_entries == 3);
     assert_kind(state.health().await, ErrorKind::Unavailable);
@@ -64,6 +72,8 @@ async fn other_records_and_mixed_calls_are_unavailable_during_an_outage() {
         let scan = state.scan(prefix, None, ScanOrder::Ascending, 1).await;
         assert_kind(scan, ErrorKind::Unavailable);
     }
+    assert_kind(state.scan_many(&[scan("m/"), scan("doc/")]).await, ErrorKind::Unavailable);
+    assert_kind(state.scan_many(&[scan("doc/")]).await, ErrorKind::Unavailable);
     let mixed = vec![Write::put("m/a", Expect::Any, "2"), Write::put("doc/1", Expect::Any, "2")];
     assert_kind(state.apply(mixed).await, ErrorKind::Unavailable);
     assert_kind(state.apply(vec![Write::delete("log/1", Expect::Any)]).await, ErrorKind::Unavailable);

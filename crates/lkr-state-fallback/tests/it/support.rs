@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use lkr_auth::AuthMergePolicy;
 use lkr_state::{
-    Error, ErrorKind, Key, MemoryState, MergePolicy, Merged, OfflineChange, Record, Result, ScanOrder,
+    Error, ErrorKind, Key, MemoryState, MergePolicy, Merged, OfflineChange, Record, Result, Scan, ScanOrder,
     StateStore, StateStoreExt, Write,
 };
 use lkr_state_fallback::{FallbackConfig, FallbackState};
@@ -188,6 +188,11 @@ impl StateStore for Remote {
     ) -> Result<Vec<(Key, Record)>> {
         self.check("scan")?;
         self.store.scan(prefix, after, order, limit).await
+    }
+
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>> {
+        self.check("scan_many")?;
+        self.store.scan_many(scans).await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {

@@ -14,8 +14,8 @@ use std::{
 use async_trait::async_trait;
 use lkr_domain::TaskId;
 use lkr_state::{
-    Claim, Error, ErrorKind, Expect, Key, Lane, Op, Record, Result, ScanOrder, StateStore, TaskQueue, Work,
-    Write,
+    Claim, Error, ErrorKind, Expect, Key, Lane, Op, Record, Result, Scan, ScanOrder, StateStore, TaskQueue,
+    Work, Write,
 };
 use lkr_state_redis::{RedisQueue, RedisState};
 use tokio::time::timeout;
@@ -134,6 +134,10 @@ impl BrokenState {
         let is_numbered = self.variant == Variant::RestartsVersions && !key.starts_with("count/");
         if is_numbered { numbered(&record) } else { record }
     }
+
+    fn all_shown(&self, found: Vec<(Key, Record)>) -> Vec<(Key, Record)> {
+        found.into_iter().map(|(key, record)| (key.clone(), self.shown(&key, record))).collect()
+    }
 }
 
 fn numbered(record: &Record) -> Record {
@@ -169,7 +173,12 @@ impl StateStore for BrokenState {
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
         let found = self.state.scan(prefix, after, order, limit).await?;
-        Ok(found.into_iter().map(|(key, record)| (key.clone(), self.shown(&key, record))).collect())
+        Ok(self.all_shown(found))
+    }
+
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>> {
+        let found = self.state.scan_many(scans).await?;
+        Ok(found.into_iter().map(|found| self.all_shown(found)).collect())
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {

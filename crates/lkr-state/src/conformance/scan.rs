@@ -1,5 +1,7 @@
+use std::sync::Arc;
+
 use super::support::*;
-use crate::{Expect, ScanOrder, Write};
+use crate::{Expect, Scan, ScanOrder, Write};
 
 async fn store_keys(store: &Store, keys: &[&str]) -> String {
     let base = unique_prefix();
@@ -135,4 +137,71 @@ pub async fn scan_with_the_empty_prefix_returns_all_keys(store: Store) {
         assert_eq!(found.len(), 3);
         assert_eq!(found[0].0, format!("{base}{first}"));
     }
+}
+
+/// Each of several scans returns what it returns alone, whatever the others are.
+pub async fn scan_many_returns_what_each_scan_returns_alone(store: Store) {
+    let base = store_keys(&store, &["a/1", "a/2", "a/3", "b/1", "b/2", "c", "é/1"]).await;
+    let mut scans = Vec::new();
+    for (prefix, after) in
+        [("a/", None), ("a/", Some("a/2")), ("b/", Some("a/2")), ("b/", Some("c")), ("", None), ("d", None)]
+    {
+        for (order, limit) in [
+            (ScanOrder::Ascending, usize::MAX),
+            (ScanOrder::Descending, 1000),
+            (ScanOrder::Ascending, 0),
+            (ScanOrder::Descending, 2),
+        ] {
+            let after = after.map(|after| format!("{base}{after}"));
+            scans.push(Scan { prefix: format!("{base}{prefix}"), after, order, limit });
+        }
+    }
+    let mut alone = Vec::new();
+    for Scan { prefix, after, order, limit } in &scans {
+        alone.push(store.scan(prefix, after.as_deref(), *order, *limit).await.unwrap());
+    }
+    assert_eq!(store.scan_many(&scans).await.unwrap(), alone);
+    for (scan, found) in scans.into_iter().zip(alone) {
+        assert_eq!(store.scan_many(&[scan.clone(), scan]).await.unwrap(), [found.clone(), found]);
+    }
+    assert!(store.scan_many(&[]).await.unwrap().is_empty());
+}
+
+/// While steps move records between two prefixes, every pair of scans of both finds each record once.
+pub async fn scan_many_during_moves_finds_each_record_once(store: Store) {
+    let base = unique_prefix();
+    let key = |side: usize, n: usize| format!("{base}{side}/{n}");
+    let move_to = |side: usize| {
+        let writes = (0..4).flat_map(|n| {
+            [Write::put(key(side, n), Expect::Any, "v"), Write::delete(key(1 - side, n), Expect::Any)]
+        });
+        writes.collect::<Vec<_>>()
+    };
+    store.apply(move_to(0)).await.unwrap();
+    let writer = {
+        let (store, moves) = (Arc::clone(&store), (1..100).map(|n| move_to(n % 2)).collect::<Vec<_>>());
+        tokio::spawn(async move {
+            for writes in moves {
+                store.apply(writes).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        })
+    };
+    loop {
+        let writer_finished = writer.is_finished();
+        // A store may read few records in another way than many.
+        for (order, limit) in [(ScanOrder::Ascending, 4), (ScanOrder::Descending, 1000)] {
+            let scans =
+                [0, 1].map(|side| Scan { prefix: format!("{base}{side}/"), after: None, order, limit });
+            let found = store.scan_many(&scans).await.unwrap();
+            let mut found: Vec<_> = found.iter().flatten().map(|(key, _)| key.rsplit('/').next()).collect();
+            found.sort_unstable();
+            assert_eq!(found, ["0", "1", "2", "3"].map(Some), "{order:?}");
+        }
+        if writer_finished {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    writer.await.unwrap();
 }

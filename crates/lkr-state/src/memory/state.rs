@@ -12,7 +12,8 @@ use bytes::Bytes;
 
 use super::dump;
 use crate::{
-    Error, ErrorKind, Expect, Key, Op, Record, RecordExport, RecordSink, Result, ScanOrder, StateStore, Write,
+    Error, ErrorKind, Expect, Key, Op, Record, RecordExport, RecordSink, Result, Scan, ScanOrder, StateStore,
+    Write,
 };
 
 /// The maximum length of a key.
@@ -95,10 +96,13 @@ impl StateStore for MemoryState {
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
         let (state, now) = (self.read(), Instant::now());
-        Ok(match order {
-            ScanOrder::Ascending => state.ascending(prefix, after, now).take(limit).collect(),
-            ScanOrder::Descending => state.descending(prefix, after, now).take(limit).collect(),
-        })
+        Ok(state.scan(prefix, after, order, limit, now))
+    }
+
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>> {
+        let (state, now) = (self.read(), Instant::now());
+        let scan = |scan: &Scan| state.scan(&scan.prefix, scan.after.as_deref(), scan.order, scan.limit, now);
+        Ok(scans.iter().map(scan).collect())
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {
@@ -177,6 +181,20 @@ impl MemoryStateRecords {
         self.version += 1;
         let record = Record { value, version: self.version };
         self.records.insert(key, MemoryRecord { record, expires });
+    }
+
+    fn scan(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        order: ScanOrder,
+        limit: usize,
+        now: Instant,
+    ) -> Vec<(Key, Record)> {
+        match order {
+            ScanOrder::Ascending => self.ascending(prefix, after, now).take(limit).collect(),
+            ScanOrder::Descending => self.descending(prefix, after, now).take(limit).collect(),
+        }
     }
 
     fn ascending(

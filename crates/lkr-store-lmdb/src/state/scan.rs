@@ -6,22 +6,24 @@ use heed::RoTxn;
 use lkr_state::{Key, Record, ScanOrder};
 
 use super::StoredRecord;
-use crate::{clock, codec::damaged, env::Kb, error::InternalResult};
+use crate::{codec::damaged, env::Kb, error::InternalResult};
 
 /// The parameters of a scan.
-pub(super) struct Scan {
+pub(super) struct PrefixScan {
     pub(super) order: ScanOrder,
     pub(super) limit: usize,
     /// Whether damaged records are skipped instead of being an error.
     pub(super) skip_damaged: bool,
 }
 
-impl Scan {
-    /// Up to `limit` records whose key starts with `prefix`, after the key `after` in scan order.
+impl PrefixScan {
+    /// Up to `limit` records that have not expired at `now` and whose key starts with `prefix`, after the key `after`
+    /// in scan order.
     pub(super) fn run(
         &self,
         kb: &Kb,
         txn: &RoTxn,
+        now: u64,
         prefix: &str,
         after: Option<&str>,
     ) -> InternalResult<Vec<(Key, Record)>> {
@@ -29,16 +31,16 @@ impl Scan {
         let Some(range) = range else { return Ok(Vec::new()) };
         let range = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
         match self.order {
-            ScanOrder::Ascending => self.collect(kb.tables.state.range(txn, &range)?),
-            ScanOrder::Descending => self.collect(kb.tables.state.rev_range(txn, &range)?),
+            ScanOrder::Ascending => self.collect(now, kb.tables.state.range(txn, &range)?),
+            ScanOrder::Descending => self.collect(now, kb.tables.state.rev_range(txn, &range)?),
         }
     }
 
     fn collect<'t>(
         &self,
+        now: u64,
         entries: impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
     ) -> InternalResult<Vec<(Key, Record)>> {
-        let now = clock::now();
         let mut records = Vec::new();
         for entry in entries {
             if records.len() == self.limit {

@@ -4,7 +4,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use lkr_state::{Error, ErrorKind, Key, MemoryState, Record, Result, ScanOrder, StateStore, Write};
+use lkr_state::{Error, ErrorKind, Key, MemoryState, Record, Result, Scan, ScanOrder, StateStore, Write};
 
 /// A store in which the records of some keys are damaged: every operation that touches one fails.
 #[derive(Debug)]
@@ -56,6 +56,12 @@ impl StateStore for DamagedState {
     ) -> Result<Vec<(Key, Record)>> {
         let found = self.inner.scan(prefix, after, order, limit).await?;
         self.check(found.iter().map(|(key, _)| key))?;
+        Ok(found)
+    }
+
+    async fn scan_many(&self, scans: &[Scan]) -> Result<Vec<Vec<(Key, Record)>>> {
+        let found = self.inner.scan_many(scans).await?;
+        self.check(found.iter().flatten().map(|(key, _)| key))?;
         Ok(found)
     }
 
