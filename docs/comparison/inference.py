@@ -18,12 +18,12 @@ import subprocess
 import sys
 from typing import Any
 
-from compare import some_of
 from harness import inference, model_folder
 from harness.collection import read
 from harness.environment import environment
 from harness.environments import Environments
 from harness.inference import ENGINES, Engine
+from harness.plan import some_of
 from harness.processes import Stopwatch
 from report import table
 

@@ -15,6 +15,8 @@ class Variant:
     hybrid: bool = False
     fitted: bool = False
     """Whether its splitter makes chunks that the model reads whole, instead of those of its default settings."""
+    exact: bool = False
+    """Whether it compares the query with all vectors, where its default is an approximate search."""
     precision: str = ""
     """Of lkr's model."""
 
@@ -35,6 +37,8 @@ VARIANTS = (
     Variant("lkr int8", "lkr", CHUNKINGS, precision="int8"),
     Variant("txtai vectors", "txtai", CHUNKINGS),
     Variant("txtai hybrid", "txtai", CHUNKINGS, hybrid=True),
+    Variant("txtai vectors exact search", "txtai", CHUNKINGS, exact=True),
+    Variant("txtai hybrid exact search", "txtai", CHUNKINGS, hybrid=True, exact=True),
     Variant("Chroma", "chroma", ("given",)),
     Variant("LanceDB vectors", "lancedb", ("given",)),
     Variant("LanceDB hybrid", "lancedb", ("given",), hybrid=True),

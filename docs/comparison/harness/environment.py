@@ -1,8 +1,13 @@
 """The environment variables of the compared programs."""
 import os
+from collections.abc import Collection
 
-REMOVED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+THREADS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Settings that would slow numerical libraries down. Each program uses as many threads as it likes."""
+
+BYTECODE = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+"""Settings that would keep Python from writing compiled modules beside their sources or from finding them there. A system would
+compile everything again at each start."""
 
 OFFLINE = {
     "HF_HUB_OFFLINE": "1",
@@ -16,5 +21,10 @@ OFFLINE = {
 
 
 def environment(**added: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in REMOVED}
-    return kept | OFFLINE | added
+    """Of the compared programs."""
+    return without(THREADS + BYTECODE) | OFFLINE | added
+
+
+def without(removed: Collection[str]) -> dict[str, str]:
+    """The environment of this process without some variables."""
+    return {name: value for name, value in os.environ.items() if name not in removed}

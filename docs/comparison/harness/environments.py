@@ -1,4 +1,5 @@
 """A virtual environment for each system, with pinned packages, and what it takes on the disk."""
+import hashlib
 import os
 import pathlib
 import shutil
@@ -6,8 +7,12 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from harness.environment import BYTECODE, without
+
 REQUIREMENTS = pathlib.Path(__file__).parent.parent / "requirements"
 UV = "uv==0.13.8"
+COMPILED = "--compile-bytecode"
+"""pip compiles modules when it installs them; uv does so if it is asked to."""
 CUDA = ("nvidia", "cuda", "triton")
 """Beginnings of the names of packages that only graphics cards use. PyTorch's package on PyPI requires them."""
 
@@ -35,18 +40,18 @@ class Environments:
 
     def make(self, system: str) -> None:
         """Installs a system, unless exactly this was installed before."""
-        requirements = (REQUIREMENTS / f"{system}.txt").read_text(encoding="utf-8")
+        expected = f"# {COMPILED}\n{requirements(system)}"
         installed = self._folder / system / "installed.txt"
-        if installed.exists() and installed.read_text(encoding="utf-8") == requirements:
+        if installed.exists() and installed.read_text(encoding="utf-8") == expected:
             return
         uv = self._uv()
         shutil.rmtree(self._folder / system, ignore_errors=True)
         run(uv, "venv", "--quiet", "--python", sys.executable, self._folder / system)
         cache = ("--cache-dir", str(self._folder / "cache"), "--link-mode", "hardlink")
-        requirement = ("--requirement", REQUIREMENTS / f"{system}.txt")
-        run(uv, "pip", "install", "--quiet", *cache, "--python", self.python(system), *requirement)
+        options = ("--quiet", COMPILED, *cache, "--python", self.python(system))
+        run(uv, "pip", "install", *options, "--requirement", REQUIREMENTS / f"{system}.txt")
         separate_nltk_data(self._packages(system))
-        installed.write_text(requirements, encoding="utf-8")
+        installed.write_text(expected, encoding="utf-8")
 
     def _uv(self) -> pathlib.Path:
         uv = self.program("uv", "uv")
@@ -63,6 +68,17 @@ class Environments:
         cuda = sum(bytes_ for name, bytes_ in sizes.items() if name.startswith(CUDA))
         count = sum(1 for name in sizes if name.endswith(".dist-info"))
         return Installation(count, sum(sizes.values()) / 1e6, cuda / 1e6)
+
+
+def requirements(system: str) -> str:
+    """The exact versions of all packages of a system."""
+    return (REQUIREMENTS / f"{system}.txt").read_text(encoding="utf-8")
+
+
+def version(system: str) -> str:
+    """The versions of the packages that a system was chosen by, and a hash of those of all its packages."""
+    chosen = (REQUIREMENTS / f"{system}.in").read_text(encoding="utf-8").split()
+    return f"{', '.join(chosen)}; all packages: {hashlib.sha256(requirements(system).encode()).hexdigest()[:12]}"
 
 
 def separate_nltk_data(packages: pathlib.Path) -> None:
@@ -82,10 +98,10 @@ def size(path: pathlib.Path) -> int:
 
 
 def run(*command: str | pathlib.Path) -> None:
-    subprocess.run([str(part) for part in command], check=True, env=uv_environment())
+    subprocess.run([str(part) for part in command], check=True, env=installing_environment())
 
 
-def uv_environment() -> dict[str, str]:
+def installing_environment() -> dict[str, str]:
     """uv reads other variables than pip for the certificates of a proxy."""
     certificates = os.environ.get("PIP_CERT")
-    return os.environ | ({"SSL_CERT_FILE": certificates} if certificates else {})
+    return without(BYTECODE) | ({"SSL_CERT_FILE": certificates} if certificates else {})

@@ -10,6 +10,7 @@ from harness import peer_servers
 from harness.environment import environment
 from harness.environments import size
 from harness.judge import Judge, Place, located
+from harness.processes import ending, kill_group
 from harness.run import Run
 from harness.systems.base import FIRST_ANSWER
 
@@ -47,7 +48,8 @@ def call(run: Run, step: str, **arguments: Any) -> dict[str, Any]:
     variant = run.case.variant
     result = run.folder / f"{step}.result.json"
     file = run.folder / f"{step}.json"
-    content = {"step": step, "system": variant.system, "hybrid": variant.hybrid, "fitted": variant.fitted}
+    content = {"step": step, "system": variant.system}
+    content |= {"hybrid": variant.hybrid, "fitted": variant.fitted, "exact": variant.exact}
     content |= {"chunking": run.case.chunking, "model": str(run.settings.model)}
     content |= {"store": str(run.store), "result": str(result)}
     file.write_text(json.dumps(content | arguments), encoding="utf-8")
@@ -55,12 +57,16 @@ def call(run: Run, step: str, **arguments: Any) -> dict[str, Any]:
     command = [str(run.settings.environments.python(variant.system)), "-m", "harness.worker", str(file)]
     started, first = time.monotonic(), None
     with run.log.open("a") as log, subprocess.Popen(
-        command, cwd=PACKAGE, env=environment(), stdout=subprocess.PIPE, stderr=log, text=True
+        command, cwd=PACKAGE, env=environment(), stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
     ) as process:
-        for line in process.stdout or ():
-            if line.strip() == FIRST_ANSWER:
-                first = time.monotonic() - started
+        try:
+            for line in process.stdout or ():
+                if line.strip() == FIRST_ANSWER:
+                    first = time.monotonic() - started
+            process.wait()
+        finally:
+            kill_group(process.pid)
     if process.returncode != 0:
-        raise RuntimeError(f"{step} of {run.case.name} failed; see {run.log}")
+        raise RuntimeError(f"the step {step} {ending(process.returncode)}")
     found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
     return found | {"start_s": first}

@@ -9,8 +9,9 @@ from harness.collection import Text
 from harness.environment import environment
 from harness.environments import size
 from harness.judge import Judge, Place
-from harness.load import REQUESTS, Load, Request, unlike
+from harness.load import Load, needed
 from harness.processes import Stopwatch, memory
+from harness.requests import Request, unlike
 from harness.run import Run
 from harness.server import Server, free_port, get, post, running
 from harness.spans import Span
@@ -88,8 +89,8 @@ def search(run: Run) -> dict[str, Any]:
         found: dict[str, Any] = {"start_s": started, "server_start_s": started}
         if run.rank:
             found["quality"] = quality(run, server)
-        requests = [query(text) for text in unlike(run.queries, REQUESTS)]
-        load = Load(server.port, server.pid, requests, run.folder)
+        texts = unlike(run.queries, needed(run.settings.clients, run.settings.seconds))
+        load = Load(server.port, server.pid, map(query, texts), run.folder, run.settings.longest)
         steps = [load.step(clients, run.settings.seconds) for clients in run.settings.clients]
         return found | {"load": steps, "memory": asdict(memory(server.pid))}
 

@@ -6,6 +6,9 @@ from typing import Any
 MAX_TOKENS = 256
 """The longest text in word pieces that the model's authors recommend. lkr's chunks are shorter."""
 
+LINKED = ("config.json", "model.safetensors", "tokenizer.json")
+"""The files of the given folder."""
+
 FILES: dict[str, Any] = {
     "tokenizer_config.json": {
         "tokenizer_class": "BertTokenizer",
@@ -29,7 +32,7 @@ FILES: dict[str, Any] = {
 
 def make(model: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
     """Links the files of `model` into `target`, and adds those that are missing."""
-    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+    for name in LINKED:
         link(model.resolve() / name, target / name)
     for name, content in FILES.items():
         path = target / name

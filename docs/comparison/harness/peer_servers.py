@@ -1,13 +1,14 @@
 """The servers of the other systems, over the indexes that their libraries wrote."""
 import json
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from harness.environment import environment
-from harness.load import REQUESTS, Load, Request, unlike
+from harness.load import Load, needed
 from harness.processes import memory
+from harness.requests import Request, unlike, unlike_vectors
 from harness.run import Run
 from harness.server import Server, free_port, get, post, running
 
@@ -39,12 +40,12 @@ def measure(run: Run, vectors: Vectors) -> dict[str, Any]:
     peer = makers[run.case.variant.system](run, port)
     with running(peer.command, environment(**peer.variables), port, run.log) as server:
         started = server.wait_for(peer.request(run.queries[0]))
-        requests = [peer.request(query) for query in unlike(run.queries, REQUESTS)]
-        return {"server_start_s": started, "load": steps(run, server, requests)}
+        texts = unlike(run.queries, needed(run.settings.clients, run.settings.seconds))
+        return {"server_start_s": started, "load": steps(run, server, map(peer.request, texts))}
 
 
-def steps(run: Run, server: Server, requests: Sequence[Request]) -> list[dict[str, Any]]:
-    load = Load(server.port, server.pid, requests, run.folder)
+def steps(run: Run, server: Server, requests: Iterator[Request]) -> list[dict[str, Any]]:
+    load = Load(server.port, server.pid, requests, run.folder, run.settings.longest)
     return [load.step(clients, run.settings.seconds) for clients in run.settings.clients]
 
 
@@ -81,10 +82,11 @@ def measure_chroma(run: Run, port: int, vectors: list[list[float]]) -> dict[str,
     program = str(run.settings.environments.program("chroma", "chroma"))
     command = [program, "run", "--host", "127.0.0.1", "--port", str(port), "--path", str(run.store / "index")]
     with running(command, environment(), port, run.log) as server:
-        started = server.wait_for(get("/api/v2/heartbeat"))
+        server.wait_for(get("/api/v2/heartbeat"))
         collection = server.send(get(f"{COLLECTIONS}/documents"))["id"]
         path = f"{COLLECTIONS}/{collection}/query"
         asked = {"n_results": LIMIT, "include": ["documents", "distances"]}
-        requests = [post(path, {"query_embeddings": [vector]} | asked) for vector in vectors]
+        requests = (post(path, {"query_embeddings": [vector]} | asked) for vector in unlike_vectors(vectors))
+        started = server.wait_for(next(requests))
         return {"server_start_s": started, "vectors_load": steps(run, server, requests),
                 "server_anonymous_mb": memory(server.pid).anonymous}

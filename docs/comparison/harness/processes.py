@@ -1,6 +1,8 @@
 """Processor time and memory of processes with all their descendants, and the load of other programs, from /proc."""
+import contextlib
 import os
 import pathlib
+import signal
 import time
 from dataclasses import asdict, dataclass
 
@@ -28,6 +30,17 @@ def stat(process: int) -> list[str]:
         return (PROC / str(process) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
         return []
+
+
+def kill_group(leader: int) -> None:
+    """Kills the processes that one has started, and itself; those that have ended are no matter."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def ending(status: int) -> str:
+    """How a process ended, from the status that subprocess tells."""
+    return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
 
 def cpu_seconds(root: int) -> float:

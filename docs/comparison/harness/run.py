@@ -16,6 +16,8 @@ class Settings:
     environments: Environments
     clients: tuple[int, ...]
     seconds: int
+    longest: int
+    """The longest step of the load, in seconds, for systems that answer too few requests in `seconds`."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 import contextlib
 import http.client
 import json
-import os
 import pathlib
 import signal
 import socket
@@ -14,8 +13,8 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.load import Request
-from harness.processes import cpu_seconds
+from harness.requests import Request
+from harness.processes import cpu_seconds, ending, kill_group
 
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 30.0
@@ -49,7 +48,7 @@ class Server:
         deadline = self._started + START_TIMEOUT_S
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                raise RuntimeError(f"the server ended with status {self._process.returncode}")
+                raise RuntimeError(f"the server {ending(self._process.returncode)}")
             with contextlib.suppress(OSError, http.client.HTTPException):
                 self.send(request)
                 return time.monotonic() - self._started
@@ -72,11 +71,10 @@ class Server:
         """Ends the server and the processes that it started."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(STOP_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait()
+        kill_group(self.pid)
+        self._process.wait()
 
 
 @contextlib.contextmanager

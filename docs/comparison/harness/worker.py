@@ -43,7 +43,7 @@ def main() -> None:
 def system_of(call: dict[str, Any]) -> System:
     module = importlib.import_module(f"harness.systems.{call['system']}_system")
     system: type[System] = getattr(module, CLASSES[call["system"]])
-    options = {"hybrid": call["hybrid"], "fitted": call["fitted"]}
+    options = {name: call[name] for name in ("hybrid", "fitted", "exact")}
     return system(pathlib.Path(call["model"]), pathlib.Path(call["store"]), **options)
 
 

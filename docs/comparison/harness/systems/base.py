@@ -29,11 +29,14 @@ class Chunk:
 class System(abc.ABC):
     """A library with an index in `folder`. A `hybrid` one searches by keywords and vectors, else by vectors alone.
 
-    The splitter of a `fitted` one makes chunks that the model reads whole.
+    The splitter of a `fitted` one makes chunks that the model reads whole. An `exact` one compares a query with all vectors.
     """
 
-    def __init__(self, model: pathlib.Path, folder: pathlib.Path, *, hybrid: bool, fitted: bool = False) -> None:
-        self.model, self.folder, self.hybrid, self.fitted = str(model), folder, hybrid, fitted
+    def __init__(
+        self, model: pathlib.Path, folder: pathlib.Path, *, hybrid: bool, fitted: bool = False, exact: bool = False
+    ) -> None:
+        self.model, self.folder = str(model), folder
+        self.hybrid, self.fitted, self.exact = hybrid, fitted, exact
 
     @abc.abstractmethod
     def load_model(self) -> None:
