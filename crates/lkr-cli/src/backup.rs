@@ -142,6 +142,10 @@ fn new_draft(folder: &Path) -> Result<NamedTempFile> {
 /// Removes what interrupted backups left in a folder. A cron job with a time limit would fill the disk otherwise.
 fn remove_stale_drafts(folder: &Path) {
     let is_stale = |draft: &fs::DirEntry| -> io::Result<bool> {
+        // Opening a pipe of somebody else would wait.
+        if !draft.file_type()?.is_file() {
+            return Ok(false);
+        }
         let file = fs::File::open(draft.path())?;
         let age = file.metadata()?.modified()?.elapsed().unwrap_or_default();
         Ok(age > DRAFT_AGE && file.try_lock().is_ok())

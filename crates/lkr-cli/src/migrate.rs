@@ -122,7 +122,13 @@ impl Moves {
         if !moves.records && !moves.points && !moves.blobs {
             bail!("both configurations keep everything in the same place: there is nothing to move");
         }
-        if moves.records && (from.secret_key.is_none() || from.secret_key != to.secret_key) {
+        if moves.records && from.secret_key.is_none() {
+            bail!(
+                "the source has no key that seals stored secrets: there is none in {}, and its configuration names none",
+                from.folders.data_dir.join("secret.key").display()
+            );
+        }
+        if moves.records && from.secret_key != to.secret_key {
             bail!(
                 "the keys that seal stored secrets differ: set secret_key in both files to the key of the source, which is in \
                  {} unless its configuration names one",

@@ -6,7 +6,6 @@ mod remote;
 
 use std::{
     io::{self, IsTerminal as _},
-    mem,
     path::{Path, PathBuf},
     process::ExitCode,
     thread,
@@ -105,18 +104,20 @@ pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     exit.map(ExitCode::from)
 }
 
-/// Connects again while the server cannot be reached, and says so once.
+/// Connects again while the server cannot be reached, and says why when that changes.
 fn until_reachable<T>(
     output: &Output,
     mut connect: impl FnMut() -> Result<T>,
     pause: impl Fn(Duration),
 ) -> Result<T> {
-    let mut is_said = false;
+    let mut last_reason = String::new();
     loop {
         match connect() {
             Err(error) if exit_of(&error) == Exit::Unreachable => {
-                if !mem::replace(&mut is_said, true) {
-                    output.warn(&format!("{}; trying again every {} s", reason(&error), RETRY.as_secs()))?;
+                let reason = reason(&error);
+                if reason != last_reason {
+                    output.warn(&format!("{reason}; trying again every {} s", RETRY.as_secs()))?;
+                    last_reason = reason;
                 }
                 pause(RETRY);
             }
@@ -141,7 +142,7 @@ fn synchronise(remote: &HttpRemote, options: Options, args: &Args, output: &Outp
     if args.watch { watch(&mut sync, remote, args, output) } else { once(&mut sync, remote, args, output) }
 }
 
-/// Says that a folder was found in another place. One that is at the same path on another machine is not worth a word.
+/// Says that a folder was found in another place. One at the same path on another machine needs no note.
 fn note_opening(output: &Output, opening: &Opening, root: &Path) -> Result<()> {
     match opening {
         Opening::Copied { from } => {

@@ -278,7 +278,7 @@ impl<J: Jobs> Runner<J> {
             ErrorKind::StoreUnavailable => {
                 let pause = self.options.store_pause;
                 tracing::warn!(task = %claim.task, %error, ?pause, "a store is unavailable; the worker pauses");
-                self.store_wait.begin(error.to_string());
+                self.store_wait.begin(error);
                 tokio::time::sleep(pause).await;
                 Some(Duration::ZERO)
             }

@@ -58,7 +58,7 @@ impl Workers {
 
     /// Why they wait for a store, if they do.
     #[must_use]
-    pub fn waits_for_store(&self) -> Option<String> {
+    pub fn waits_for_store(&self) -> Option<&'static str> {
         self.store_wait.reason()
     }
 

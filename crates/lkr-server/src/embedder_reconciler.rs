@@ -220,11 +220,12 @@ impl ReconcileLoop {
             tracing::warn!(%error, "the model of the live vectors is unavailable; searches use keywords alone");
         }
         if changed_by.is_none() && self.applied.as_ref() == Some(entry) {
+            // The settings may have named another model meanwhile.
+            self.set_unreached(None);
             return Ok(());
         }
         let embedder = self.embedder(entry).await;
-        *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) =
-            embedder.is_err().then(|| entry.model.clone());
+        self.set_unreached(embedder.is_err().then(|| entry.model.clone()));
         let embedder = embedder?;
         if let Some(embedder) = &embedder {
             self.record(&snapshot, &embedder.profile().id).await?;
@@ -254,6 +255,10 @@ impl ReconcileLoop {
             self.kb.add_embedder(embedder);
         }
         Ok(())
+    }
+
+    fn set_unreached(&self, model: Option<String>) {
+        *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) = model;
     }
 
     async fn embedder(&self, entry: &ModelEntry) -> Result<Option<Arc<dyn Embedder>>> {

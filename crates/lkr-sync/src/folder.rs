@@ -100,7 +100,9 @@ impl Folder {
     /// Fails if the folder is no longer there, as after its volume was unmounted: an empty folder in its place must not
     /// delete all documents.
     pub(crate) fn check_present(&self) -> Result<()> {
-        if Record::read(&self.root)?.map(|record| record.id) == self.recorded {
+        // Without a record, a run may make one meanwhile.
+        let found = Record::read(&self.root)?.map(|record| record.id);
+        if self.recorded.is_none() || found == self.recorded {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Folder, READ, format!("{} vanished", self.root.display())))

@@ -45,8 +45,10 @@ pub fn has_knowledge_base(data_dir: impl AsRef<Path>) -> Result<bool> {
         return Ok(false);
     }
     let folder = data_dir.as_ref().display();
-    let reason =
-        format!("a restore into {folder} was interrupted: restore again, or remove {}", staging.display());
+    let reason = format!(
+        "a restore into {folder} is under way or was interrupted; if none is running, restore again, or remove {}",
+        staging.display()
+    );
     Err(Error::new(ErrorKind::Internal, "open store", reason))
 }
 

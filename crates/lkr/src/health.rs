@@ -103,7 +103,7 @@ impl KnowledgeBase {
 
     /// Why the workers wait for a store, if they do: for room on the disk, for example.
     #[must_use]
-    pub fn ingestion_waits_for(&self) -> Option<String> {
+    pub fn ingestion_waits_for(&self) -> Option<&'static str> {
         let workers = self.shared.workers.lock().unwrap_or_else(PoisonError::into_inner);
         workers.as_ref().and_then(lkr_ingest::Workers::waits_for_store)
     }

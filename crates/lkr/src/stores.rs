@@ -53,10 +53,12 @@ impl OtherStores {
     ) -> Result<AllStores> {
         let folders = folders.clone();
         let data_dir = folders.data_dir.clone();
-        blocking("open store", move || create_private_dir(&data_dir)).await?;
-        if (self.vectors.is_none() || self.state.is_none()) && embedded.is_none() {
-            let data_dir = folders.data_dir.clone();
-            let opened = blocking("open store", move || open_store(&data_dir, inspection_options())).await?;
+        let needs_store = (self.vectors.is_none() || self.state.is_none()) && embedded.is_none();
+        let open = move || {
+            create_private_dir(&data_dir)?;
+            needs_store.then(|| open_store(&data_dir, inspection_options())).transpose()
+        };
+        if let Some(opened) = blocking("open store", open).await? {
             *embedded = Some(OpenFolder(opened));
         }
         let store = embedded.as_ref().map(|OpenFolder(store)| store);

@@ -11,6 +11,9 @@ use crate::{Catalog, Error, ErrorKind, ListOrder, Result};
 /// would then take many ranges.
 const PER_INDEX: usize = 8;
 
+/// Keys that are read at a time to find the indexes: those of several small ones, and not many of a large one.
+const ROOT_PAGE: usize = 100;
+
 /// Greater than all characters of keys.
 const LAST: char = char::MAX;
 
@@ -63,13 +66,19 @@ impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static
         root: &'static str,
         size: usize,
     ) -> Result<Self> {
-        let (mut prefixes, mut after) = (Vec::new(), None);
-        while let Some((key, _)) =
-            catalog.state.scan(root, after.as_deref(), ScanOrder::Ascending, 1).await?.pop()
-        {
-            let prefix = prefix_of(&key, root)?;
-            after = Some(format!("{prefix}{LAST}"));
-            prefixes.push(prefix);
+        let (mut prefixes, mut after) = (Vec::<String>::new(), None);
+        loop {
+            let page = catalog.state.scan(root, after.as_deref(), ScanOrder::Ascending, ROOT_PAGE).await?;
+            for (key, _) in &page {
+                let prefix = prefix_of(key, root)?;
+                if prefixes.last() != Some(&prefix) {
+                    prefixes.push(prefix);
+                }
+            }
+            if page.len() < ROOT_PAGE {
+                break;
+            }
+            after = prefixes.last().map(|prefix| format!("{prefix}{LAST}"));
         }
         Ok(Self { root: Some(root), ..Self::new(catalog, order, prefixes, None, [size, size]) })
     }

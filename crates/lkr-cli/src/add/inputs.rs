@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Read as _},
-    path::{Component, Path, PathBuf},
+    path::{Component, Path},
 };
 
 use anyhow::{Context, Result, bail};
@@ -90,20 +90,20 @@ const AS_IN_A_SHELL: MatchOptions =
 
 /// The files that match a pattern, which the shell did not expand.
 fn matching(pattern: &str) -> Result<Vec<Item>> {
+    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     let invalid = |error| usage(format!("{pattern}: {error}"));
-    let paths: Vec<PathBuf> = if pattern.contains("**") {
-        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
-        let (compiled, folder) = (Pattern::new(pattern).map_err(invalid)?, fixed_part(pattern));
-        let mut paths = if folder.is_dir() { files_below(folder, is_known)? } else { Vec::new() };
-        paths.retain_mut(|path| {
-            *path = path.strip_prefix("./").unwrap_or(path).to_owned();
-            compiled.matches_path_with(path, AS_IN_A_SHELL)
-        });
-        paths
+    let compiled = Pattern::new(pattern).map_err(invalid)?;
+    let mut paths = if pattern.contains("**") {
+        let folder = fixed_part(pattern);
+        if folder.is_dir() { files_below(folder, is_known)? } else { Vec::new() }
     } else {
-        let paths = glob::glob_with(pattern, AS_IN_A_SHELL).map_err(invalid)?;
+        let paths = glob::glob(pattern).map_err(invalid)?;
         paths.collect::<Result<_, _>>().with_context(|| format!("read {pattern}"))?
     };
+    paths.retain_mut(|path| {
+        *path = path.strip_prefix("./").unwrap_or(path).to_owned();
+        compiled.matches_path_with(path, AS_IN_A_SHELL)
+    });
     let files = paths.iter().filter(|path| path.is_file() && is_known(path));
     let items: Vec<Item> = files.map(|path| file_item(path)).collect();
     if items.is_empty() {
@@ -168,6 +168,8 @@ fn extensions() -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    #[cfg(target_os = "linux")]
+    use std::os::unix::ffi::OsStrExt as _;
 
     use super::*;
 
@@ -199,6 +201,8 @@ mod tests {
         }
         #[cfg(unix)]
         std::os::unix::fs::symlink("..", notes.join("b/up")).unwrap();
+        #[cfg(target_os = "linux")]
+        fs::write(notes.join(std::ffi::OsStr::from_bytes(b"\xff.exe")), "see").unwrap();
         let root = notes.display();
         for (pattern, expected) in [
             ("**/*.md", ["a.md", "b/a.md"].as_slice()),
@@ -206,6 +210,7 @@ mod tests {
             ("*/a.*", &["b/a.md", "b/a.txt"]),
             ("**/.*/*.md", &["b/.git/x.md"]),
             ("*.md", &["a.md"]),
+            (".*.md", &[".hidden.md"]),
         ] {
             let expected: Vec<String> = expected.iter().map(|name| format!("file:{root}/{name}")).collect();
             assert_eq!(sources(&notes.join(pattern)), expected, "{pattern}");

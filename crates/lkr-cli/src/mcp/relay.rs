@@ -82,7 +82,7 @@ fn pass_on(client: &Client, headers: &Headers, line: &[u8]) -> Option<Value> {
 fn parse(line: &[u8]) -> Result<(&str, Value), Value> {
     let refusal = |reason: String| error_response(&Value::Null, PARSE_ERROR, &reason);
     let text = str::from_utf8(line).map_err(|error| refusal(format!("the message is not UTF-8: {error}")))?;
-    let text = text.trim_end();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_end();
     let message =
         serde_json::from_str(text).map_err(|error| refusal(format!("the message is not JSON: {error}")))?;
     Ok((text, message))

@@ -1,4 +1,6 @@
 use std::{
+    error::Error as StdError,
+    io,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -6,13 +8,18 @@ use std::{
 /// How long a failure tells that workers wait. Each tries again sooner, but an attempt may embed a document before it needs the store.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// Why workers wait for a store, if they do.
+/// Why workers wait for a store, if they do. Everybody may be shown the reason, so it names no document.
 #[derive(Debug, Default)]
-pub(crate) struct StoreWait(Mutex<Option<(Instant, String)>>);
+pub(crate) struct StoreWait(Mutex<Option<(Instant, &'static str)>>);
 
 impl StoreWait {
     /// Takes note of a failure after which a worker waits.
-    pub(super) fn begin(&self, reason: String) {
+    pub(super) fn begin(&self, failure: &(dyn StdError + 'static)) {
+        let reason = if is_full(failure) {
+            "there is no room on the disk"
+        } else {
+            "a store is unavailable; the log has the reason"
+        };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), reason));
     }
 
@@ -22,8 +29,35 @@ impl StoreWait {
     }
 
     /// The reason of the last failure, if no attempt succeeded since.
-    pub(crate) fn reason(&self) -> Option<String> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().filter(|(since, _)| since.elapsed() < FRESH).map(|(_, reason)| reason.clone())
+    pub(crate) fn reason(&self) -> Option<&'static str> {
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.filter(|(since, _)| since.elapsed() < FRESH).map(|(_, reason)| reason)
+    }
+}
+
+fn is_full(failure: &(dyn StdError + 'static)) -> bool {
+    std::iter::successors(Some(failure), |&failure| failure.source()).any(|failure| {
+        let kind = failure.downcast_ref::<io::Error>().map(io::Error::kind);
+        matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Error, ErrorKind};
+
+    #[test]
+    fn reason_names_no_document_and_ends_with_a_success() {
+        let wait = StoreWait::default();
+        assert_eq!(wait.reason(), None);
+        let away = "PUT https://host/bucket/texts/0123-4567 failed";
+        wait.begin(&Error::new(ErrorKind::StoreUnavailable, "store text", away));
+        assert_eq!(wait.reason(), Some("a store is unavailable; the log has the reason"));
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        wait.begin(&Error::new(ErrorKind::StoreUnavailable, "store text", full));
+        assert_eq!(wait.reason(), Some("there is no room on the disk"));
+        wait.end();
+        assert_eq!(wait.reason(), None);
     }
 }

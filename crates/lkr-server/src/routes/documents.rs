@@ -181,8 +181,8 @@ async fn change(owner: Owner, mut cx: RequestContext) -> HandlerResult {
         check_move(&cx, caller, &space, target).await?;
         alongside.extend(Spaces::admit(target));
     }
-    let changed = kb.change_with(doc_id, change, alongside).await;
-    let document = unless_closed(cx.services()?, caller, target, changed).await?;
+    let written = kb.change_with(doc_id, change, alongside).await;
+    let document = unless_closed(cx.services()?, caller, target, written).await?;
     ApiResponse::ok(&L1Item::from(document.ok_or_else(unknown_document)?))
 }
 

@@ -150,8 +150,9 @@ pub(super) async fn unless_closed<T>(
     written: lkr::Result<T>,
 ) -> Result<T, ApiError> {
     let written = written.for_write();
-    if written.as_ref().is_err_and(|error| error.code == ErrorCode::Overloaded) {
-        let rights = services.rights_to_write(Some(caller)).await?;
+    if written.as_ref().is_err_and(|error| error.code == ErrorCode::Overloaded)
+        && let Ok(rights) = services.rights_to_write(Some(caller)).await
+    {
         spaces.into_iter().try_for_each(|space| rights.check_writable(&space))?;
     }
     written

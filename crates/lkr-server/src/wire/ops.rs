@@ -3,7 +3,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::formats::HealthName;
-use crate::error::without_paths;
 
 /// The process is alive.
 #[derive(Debug, Serialize, ToSchema)]
@@ -74,10 +73,11 @@ pub(crate) struct Dependencies {
     /// The store of extracted texts and uploaded files.
     #[schema(value_type = HealthName)]
     blobs: &'static str,
-    /// The embedding model. It is degraded if there is none; searches then use keywords alone.
+    /// The embedding model. It is degraded if there is none, so that searches use keywords alone, and while the one that the settings
+    /// name cannot be reached.
     #[schema(value_type = HealthName)]
     embedder: &'static str,
-    /// The task queue.
+    /// The task queue. It is degraded while ingestion waits for a store, for room on the disk for example.
     #[schema(value_type = HealthName)]
     queue: &'static str,
 }
@@ -157,10 +157,10 @@ impl Readiness {
 impl Readiness {
     /// Every request needs points and records. Without the other dependencies some requests fail or return less. With
     /// `has_fallback`, accounts go on from memory while the records are away. `waits_for` is why ingestion waits for a store, if it does.
-    pub(crate) fn new(mut health: Health, has_fallback: bool, waits_for: Option<String>) -> Self {
+    pub(crate) fn new(mut health: Health, has_fallback: bool, waits_for: Option<&str>) -> Self {
         let is_queue_up = health.queue.is_ok();
         if let Some(reason) = waits_for.filter(|_| is_queue_up) {
-            health.queue.failure = Some(format!("ingestion waits: {}", without_paths(&reason)));
+            health.queue.failure = Some(format!("ingestion waits: {reason}"));
         }
         let checks = Checks {
             vectors: Check::of(health.vectors, DOWN),
@@ -224,11 +224,11 @@ mod tests {
         assert_eq!(Readiness::new(health(up(), down(), up()), false, None).status, DEGRADED);
         assert_eq!(Readiness::new(health(down(), up(), up()), false, None).status, DOWN);
         assert!(Readiness::closed().is_down());
-        let full = Some("0 bytes free".to_owned());
-        let waiting = Readiness::new(health(up(), up(), up()), false, full.clone());
+        let full = Some("there is no room");
+        let waiting = Readiness::new(health(up(), up(), up()), false, full);
         assert_eq!((waiting.status, waiting.dependencies.queue), (DEGRADED, DEGRADED));
         let reason = waiting.checks.and_then(|checks| checks.queue.reason);
-        assert_eq!(reason.as_deref(), Some("ingestion waits: 0 bytes free"));
+        assert_eq!(reason.as_deref(), Some("ingestion waits: there is no room"));
         let gone = Health { queue: down(), ..health(up(), up(), up()) };
         assert_eq!(Readiness::new(gone, false, full).dependencies.queue, DOWN);
     }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::support::*;
-use crate::{ErrorKind, Expect, ScanOrder, StateStoreExt as _, Write};
+use crate::{ErrorKind, Expect, Scan, ScanOrder, StateStoreExt as _, Write};
 
 /// Long enough that a record has not expired when it is read on a busy machine.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -33,6 +33,8 @@ pub async fn expired_record_is_in_no_read(store: Store) {
         assert_eq!(keys(&store, &base, "", None, order).await, expected);
         let first = store.scan(&base, None, order, 1).await.unwrap();
         assert_eq!(first.len(), 1, "an expired record must not count towards the limit");
+        let scan = Scan { prefix: base.clone(), after: None, order, limit: 1 };
+        assert_eq!(store.scan_many(&[scan]).await.unwrap(), [first]);
     }
     let found = store.get_many(&[short, long, permanent]).await.unwrap();
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, true]);
