@@ -14,6 +14,9 @@ const BATCH: usize = 100;
 pub(crate) struct MergedIds<'a, K> {
     ranges: IdRanges<'a, K>,
     limit: usize,
+    /// The number of ids that the page begins with: those of a page that leaves none out, and one more, which says whether another
+    /// page follows.
+    first: usize,
     /// The ids that were read and not returned yet.
     read: VecDeque<K>,
 }
@@ -27,8 +30,9 @@ impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static
         after: Option<K>,
         limit: usize,
     ) -> Self {
-        let sizes = [first_batch(limit), BATCH];
-        Self { ranges: IdRanges::new(catalog, order, prefixes, after, sizes), limit, read: VecDeque::new() }
+        let first = limit.saturating_add(1).min(BATCH);
+        let ranges = IdRanges::new(catalog, order, prefixes, after, BATCH).beginning_with(first);
+        Self { ranges, limit, first, read: VecDeque::new() }
     }
 
     /// The page. `read` returns the items of some ids, in their order, without those that the page leaves out.
@@ -38,7 +42,7 @@ impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static
         id_of: impl Fn(&T) -> K,
     ) -> Result<Page<T, K>> {
         let mut items: Vec<T> = Vec::new();
-        let mut size = first_batch(self.limit);
+        let mut size = self.first;
         loop {
             let batch = self.next_batch(size).await?;
             if batch.is_empty() {
@@ -65,9 +69,4 @@ impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static
         }
         Ok(self.read.drain(..size.min(self.read.len())).collect())
     }
-}
-
-/// The ids of a page that leaves none out, and one more, which says whether another page follows.
-fn first_batch(limit: usize) -> usize {
-    limit.saturating_add(1).min(BATCH)
 }

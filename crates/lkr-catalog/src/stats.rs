@@ -65,7 +65,7 @@ impl Catalog {
             Scope::All => IdRanges::of_all(self, order, key::SPACE_DOCUMENTS, BATCH).await?,
             Scope::Spaces(spaces) => {
                 let prefixes = spaces.iter().map(key::space_documents);
-                IdRanges::new(self, order, prefixes, None, [BATCH, BATCH])
+                IdRanges::new(self, order, prefixes, None, BATCH)
             }
         };
         let mut stats = Stats::default();

@@ -2,13 +2,14 @@
 //! spaces is the same, and so is the generation of their searches.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
+mod support;
+
 use std::{collections::BTreeSet, sync::Arc};
 
 use lkr_catalog::{Acceptance, Catalog, ListFilter, Task, TaskInput, TaskLists};
 use lkr_domain::{Counts, DocId, Document, Fingerprint, Scope, SpaceName, SystemClock};
 use lkr_state::MemoryState;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use time::OffsetDateTime;
 
 const READABLE: [&str; 2] = ["default", "green"];
 const HIDDEN: [&str; 2] = ["black", "grey"];
@@ -42,26 +43,14 @@ fn random_step(rng: &mut StdRng, kind: u64, spaces: &[&str]) -> Step {
     }
     let words = ["basalt", "coast", "moon"];
     let text = rng.random_range(0..5_u64);
+    let space = space(spaces[rng.random_range(0..spaces.len())]);
     Step::Put(Box::new(Document {
-        doc_id,
-        space: space(spaces[rng.random_range(0..spaces.len())]),
-        revision: 1,
         title: words[rng.random_range(0..3)].to_owned(),
         source: words[rng.random_range(0..3)].to_owned(),
-        summary: String::new(),
-        keywords: Vec::new(),
         category: ["", "a", "b"][rng.random_range(0..3)].to_owned(),
-        language: "en".to_owned(),
-        metadata: Default::default(),
         counts: Counts { l1: 1, l2: rng.random_range(0..3), l3: 1, chunks: 2 },
-        char_count: 10,
-        content_sha256: String::new(),
-        created_at: OffsetDateTime::UNIX_EPOCH,
-        updated_at: OffsetDateTime::UNIX_EPOCH,
-        created_by: "tester".into(),
-        category_by_hand: false,
-        original: None,
         fingerprint: Some(Fingerprint { sha256: text.to_string(), simhash: text }),
+        ..support::document(doc_id, space)
     }))
 }
 

@@ -2,16 +2,17 @@
 //! the scope contain each of them once.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
+mod support;
+
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
 use lkr_catalog::{Catalog, ListFilter, ListOrder};
-use lkr_domain::{Counts, DocId, Document, Fingerprint, Scope, SpaceName};
+use lkr_domain::{DocId, Document, Fingerprint, Scope, SpaceName};
 use lkr_state::{FailingState, MemoryState};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use time::OffsetDateTime;
 
 /// More documents than a listing or statistics read at a time.
 const DOCUMENTS: u64 = 1_200;
@@ -29,25 +30,10 @@ fn doc_id(n: u64) -> DocId {
 
 fn document(n: u64, space: SpaceName) -> Document {
     Document {
-        doc_id: doc_id(n),
-        space,
-        revision: 1,
         title: format!("Title {n}"),
         source: if n.is_multiple_of(RARE) { "rare" } else { "common" }.to_owned(),
-        summary: String::new(),
-        keywords: Vec::new(),
-        category: String::new(),
-        language: "en".to_owned(),
-        metadata: Default::default(),
-        counts: Counts { l1: 1, l2: 2, l3: 3, chunks: 4 },
-        char_count: 10,
-        content_sha256: String::new(),
-        created_at: OffsetDateTime::UNIX_EPOCH,
-        updated_at: OffsetDateTime::UNIX_EPOCH,
-        created_by: "tester".into(),
-        category_by_hand: false,
-        original: None,
         fingerprint: Some(Fingerprint { sha256: n.to_string(), simhash: n }),
+        ..support::document(doc_id(n), space)
     }
 }
 

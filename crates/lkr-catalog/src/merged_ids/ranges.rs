@@ -41,22 +41,27 @@ struct Index {
 }
 
 impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static>> IdRanges<'a, K> {
-    /// The indexes with these prefixes, beyond `after`. The first range has about `first` entries, later ones about
-    /// `size`.
+    /// The indexes with these prefixes, beyond `after`. A range has about `size` entries.
     pub(crate) fn new(
         catalog: &'a Catalog,
         order: ListOrder,
         prefixes: impl IntoIterator<Item = String>,
         after: Option<K>,
-        [first, size]: [usize; 2],
+        size: usize,
     ) -> Self {
-        let mut indexes: Vec<_> = prefixes.into_iter().map(|prefix| Index { prefix, limit: first }).collect();
-        let limit = (2 * first / indexes.len().max(1)).min(first).max(PER_INDEX);
-        // One index has nothing to wait for, so it needs no more than the range.
-        if indexes.len() > 1 {
-            indexes.iter_mut().for_each(|index| index.limit = limit);
-        }
-        Self { catalog, order, indexes, root: None, size, after, is_at_end: false }
+        let indexes = prefixes.into_iter().map(|prefix| Index { prefix, limit: size }).collect();
+        Self { catalog, order, indexes, root: None, size, after, is_at_end: false }.beginning_with(size)
+    }
+
+    /// The same, if nothing was read yet, with about `first` entries in the first range.
+    pub(crate) fn beginning_with(mut self, first: usize) -> Self {
+        let limit = match self.indexes.len() {
+            // One index has nothing to wait for, so it needs no more than the range.
+            0 | 1 => first,
+            count => (2 * first / count).min(first).max(PER_INDEX),
+        };
+        self.indexes.iter_mut().for_each(|index| index.limit = limit);
+        self
     }
 
     /// All indexes whose prefixes are `root`, followed by a name and a slash.
@@ -80,7 +85,7 @@ impl<'a, K: Copy + Ord + Display + FromStr<Err: StdError + Send + Sync + 'static
             }
             after = prefixes.last().map(|prefix| format!("{prefix}{LAST}"));
         }
-        Ok(Self { root: Some(root), ..Self::new(catalog, order, prefixes, None, [size, size]) })
+        Ok(Self { root: Some(root), ..Self::new(catalog, order, prefixes, None, size) })
     }
 
     /// The entries of the next range, in order; none at the end.
