@@ -98,18 +98,29 @@ impl TextTokenizer {
         &self.inner
     }
 
-    /// The number of letters per word piece in the first [`COVERAGE_SAMPLE`] characters. An unknown token counts as one
-    /// piece for each of its characters; otherwise a text of unknown words would seem well covered.
+    /// The number of letters per word piece in the first [`COVERAGE_SAMPLE`] characters. Pieces without a letter, of
+    /// numbers and punctuation, do not count: they tell nothing of the language. An unknown token counts as one piece for
+    /// each of its letters; otherwise a text of unknown words would seem well covered.
     pub(crate) fn letters_per_piece(&self, text: &str) -> Option<f32> {
         let text = prefix(text, COVERAGE_SAMPLE);
         let letters = text.chars().filter(|c| c.is_alphabetic()).count();
         let prepared = self.prepare(text);
         let ids = self.ids(&prepared).ok()?;
-        let pieces = match self.unknown {
-            Some(unknown) if ids.contains(&unknown) => self.pieces_with_unknown(&prepared, unknown)?,
-            _ => ids.len(),
+        let known = ids.iter().filter(|&&id| Some(id) != self.unknown && self.may_have_letters(id)).count();
+        let unknown = match self.unknown {
+            Some(unknown) if ids.contains(&unknown) => self.letters_of_unknown(&prepared, unknown)?,
+            _ => 0,
         };
-        (letters > 0).then(|| letters as f32 / pieces.max(1) as f32)
+        (letters > 0).then(|| letters as f32 / (known + unknown).max(1) as f32)
+    }
+
+    /// Whether a token has a letter, or may be a part of one.
+    ///
+    /// Vocabularies of bytes write each byte as a character below U+0200, so there only ASCII characters are what they seem.
+    fn may_have_letters(&self, id: u32) -> bool {
+        let is_mark = |c: char| matches!(c, '\u{2581}' | '\u{120}' | '\u{10A}' | '\u{109}');
+        let is_other = |c: char| is_mark(c) || !c.is_alphabetic() && (c.is_ascii() || c >= '\u{200}');
+        self.inner.id_to_token(id).is_none_or(|token| !token.chars().all(is_other))
     }
 
     /// The ids of a prepared text.
@@ -126,15 +137,17 @@ impl TextTokenizer {
         Ok(ids)
     }
 
-    /// The number of pieces of a prepared text, with each character of an unknown token as one. Where tokens are takes time to
-    /// compute, and is needed of unknown ones alone.
-    fn pieces_with_unknown(&self, prepared: &str, unknown: u32) -> Option<usize> {
+    /// The number of letters in the unknown tokens of a prepared text. Where tokens are takes time to compute, and is needed of
+    /// unknown ones alone.
+    fn letters_of_unknown(&self, prepared: &str, unknown: u32) -> Option<usize> {
         let encoding = guarded(|| self.inner.encode_char_offsets(prepared, false)).ok()?;
         let tokens = encoding.get_ids().iter().zip(encoding.get_offsets());
-        let pieces = |(&id, &(start, end)): (&u32, &(usize, usize))| {
-            if id == unknown { end.saturating_sub(start).max(1) } else { 1 }
+        let places = tokens.filter(|&(&id, _)| id == unknown).map(|(_, &place)| place);
+        let letters = |(start, end): (usize, usize)| {
+            let token = prepared.chars().skip(start).take(end.saturating_sub(start));
+            token.filter(|c| c.is_alphabetic()).count()
         };
-        Some(tokens.map(pieces).sum())
+        Some(places.map(letters).sum())
     }
 
     /// The preprocessing of the reference.

@@ -209,6 +209,13 @@ fn letters_per_piece_is_low_for_unknown_languages() {
     // The tokenizer makes one unknown piece of a word of more than 100 characters. Such a word counts by its characters.
     let unknown = of(&"q".repeat(150));
     assert_eq!(unknown, 1.0);
+    // Numbers and punctuation tell nothing of the language.
+    for query in
+        ["ISO 27001:2013", "what is 2+2?", "CVE-2021-44228", "“io”", "§ 12 Abs. 3 BGB", "INV-2024-0091"]
+    {
+        assert!(of(query) >= 1.5, "{query}: {}", of(query));
+    }
+    assert_eq!(of("2022年的4个城市"), of("年的个城市"));
     assert_eq!(embedder.letters_per_piece("12:30, 4 + 4 = 8 🙂"), None);
     assert_eq!(embedder.letters_per_piece(""), None);
 }
