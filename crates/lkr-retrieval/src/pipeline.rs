@@ -193,9 +193,9 @@ impl Search {
     /// read already.
     ///
     /// Both ask the stores several times, one after another, so if their reads block, they run on one blocking thread as a whole, as
-    /// far as they wait for no model but one that embeds a query within milliseconds. The search's permit is held until the work has
-    /// ended, even if nobody waits for it any more, and is released before a language model is called, so that a slow model blocks no
-    /// other search. See docs/studies.md#begun-batches.
+    /// far as they wait for no model but one that embeds a query within milliseconds. If the future of this call is dropped, the work
+    /// ends at its next await. The search's permit is held until it has ended, and is released before a language model is called, so
+    /// that a slow model blocks no other search. See docs/studies.md#begun-batches.
     async fn run<T, F>(
         &self,
         generation: Option<u64>,

@@ -4,10 +4,15 @@
 //! the disk. Waking such a thread and being woken by it often takes longer than the read. So work that reads several times, one
 //! after another, runs as a whole on one of them, and the store then reads on the thread that asks.
 
-use std::{cell::Cell, future::Future};
+use std::{
+    cell::Cell,
+    convert::Infallible,
+    future::{Future, pending},
+};
 
 use tokio::{
     runtime::Handle,
+    sync::oneshot,
     task::{JoinError, spawn_blocking},
 };
 use tracing::Span;
@@ -23,8 +28,8 @@ pub fn may_block() -> bool {
     MAY_BLOCK.get()
 }
 
-/// Runs the future that `work` returns on one thread of the blocking pool, in the present span, and returns what it returned. The
-/// work goes on if the future of this call is dropped.
+/// Runs the future that `work` returns on one thread of the blocking pool, in the present span, and returns what it returned. If the
+/// future of this call is dropped, that of the work is dropped at its next await, or before it begins.
 ///
 /// While the pool is exhausted, its threads would wait for one another if such work waited for other work of the pool. So the work
 /// does what needs no other thread, or asks [`may_block`] first.
@@ -40,12 +45,25 @@ where
     F: Future<Output = T>,
 {
     let (runtime, span) = (Handle::current(), Span::current());
+    let (waiting, abandoned) = oneshot::channel::<Infallible>();
     let on_thread = move || {
         let _in_span = span.entered();
         let _marked = Marked::new();
-        runtime.block_on(work())
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = abandoned => None,
+                done = async { work().await } => Some(done),
+            }
+        })
     };
-    spawn_blocking(on_thread).await
+    let done = spawn_blocking(on_thread).await?;
+    drop(waiting);
+    match done {
+        Some(done) => Ok(done),
+        // Work is abandoned only while `waiting` is dropped, with this future.
+        None => pending().await,
+    }
 }
 
 /// The thread may block until this is dropped.
@@ -66,6 +84,8 @@ impl Drop for Marked {
 
 #[cfg(test)]
 mod tests {
+    use std::{future::ready, sync::mpsc};
+
     use super::*;
 
     #[tokio::test]
@@ -77,6 +97,41 @@ mod tests {
         });
         assert_eq!(within.await.unwrap(), (true, false));
         assert!(!may_block());
+    }
+
+    #[tokio::test]
+    async fn abandoned_work_ends_at_its_next_await() {
+        let (began, has_begun) = oneshot::channel();
+        let (alive, ended) = oneshot::channel::<()>();
+        let work = on_blocking_thread(move || async move {
+            let _alive = alive;
+            began.send(()).unwrap();
+            pending::<()>().await;
+        });
+        tokio::select! {
+            _ = work => panic!("the work ended"),
+            begun = has_begun => begun.unwrap(),
+        }
+        ended.await.unwrap_err();
+    }
+
+    #[test]
+    fn abandoned_work_that_has_not_begun_does_not_begin() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.max_blocking_threads(1).build().unwrap().block_on(async {
+            let (free, wait) = mpsc::channel::<()>();
+            let (began, has_begun) = mpsc::channel();
+            let occupied = spawn_blocking(move || wait.recv());
+            tokio::select! {
+                biased;
+                _ = on_blocking_thread(move || async move { began.send(()).unwrap() }) => panic!("it ended"),
+                () = ready(()) => {}
+            }
+            free.send(()).unwrap();
+            occupied.await.unwrap().unwrap();
+            spawn_blocking(|| ()).await.unwrap();
+            has_begun.recv().unwrap_err();
+        });
     }
 
     #[test]
