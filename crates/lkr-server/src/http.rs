@@ -46,6 +46,8 @@ pub(crate) use endpoint::{answer_unknown_path, answer_wrong_method};
 pub(crate) use error_format::ErrorFormat;
 pub(crate) use form::{Form, FormFile, FormRules};
 pub(crate) use in_flight::InFlight;
+#[cfg(test)]
+pub(crate) use json_body::parse as parse_json;
 pub(crate) use json_body::{BODY_LIMITS, SMALL_BODY_BYTES, SecretInput, optional_object, string_map};
 pub(crate) use middleware::request_middleware;
 pub(crate) use permitted_stream::{

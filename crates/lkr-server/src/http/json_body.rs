@@ -105,7 +105,7 @@ pub(super) fn check_content_encoding(headers: &HeaderMap) -> Result<(), ApiError
 
 /// Parses a JSON object. An error names the key of the wrong value. Arrays are refused: serde would accept one for a
 /// struct.
-pub(super) fn parse<T: de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+pub(crate) fn parse<T: de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let malformed =
         |error: serde_json::Error| ApiError::invalid(format!("the body is not valid JSON: {error}"));
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -118,13 +118,27 @@ pub(super) fn parse<T: de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError
         let path = error.path().to_string();
         let error = error.into_inner();
         match error.classify() {
-            Category::Data if path == "." => ApiError::invalid(error.to_string()),
-            Category::Data => ApiError::invalid_parameter(&path, error),
+            Category::Data if path == "." => ApiError::invalid(without_type_names(&error)),
+            Category::Data => ApiError::invalid_parameter(&path, without_type_names(&error)),
             _ => malformed(error),
         }
     })?;
     json.end().map_err(malformed)?;
     Ok(parsed)
+}
+
+/// The message of an error of serde with the JSON type that was expected, where serde names the type of this program.
+fn without_type_names(error: &serde_json::Error) -> String {
+    const KINDS: [(&str, &str); 3] = [
+        ("expected struct ", "an object"),
+        ("expected enum ", "a string"),
+        ("expected unit struct ", "null"),
+    ];
+    let message = error.to_string();
+    let named = KINDS.iter().find_map(|&(start, json)| Some((message.rsplit_once(start)?, json)));
+    let Some(((before, after), json)) = named else { return message };
+    let rest = after.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+    format!("{before}expected {json}{rest}")
 }
 
 /// A JSON object without keys.
@@ -212,6 +226,47 @@ impl<'de> Deserialize<'de> for SecretInput {
         match serde_json::Value::deserialize(deserializer)? {
             serde_json::Value::String(text) => Ok(Self(text)),
             _ => Err(de::Error::custom("a secret is a string")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Outer {
+        #[serde(rename = "inner")]
+        _inner: Vec<Inner>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Inner {
+        #[serde(rename = "kind")]
+        _kind: Kind,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Kind {
+        Small,
+    }
+
+    #[test]
+    fn message_names_the_json_type_that_was_expected() {
+        let message = |body: &str| parse::<Outer>(body.as_bytes()).unwrap_err().message;
+        for (body, expected) in [
+            (r#"{"inner": [null]}"#, "inner[0]: invalid type: null, expected an object"),
+            (
+                r#"{"inner": ["x, expected struct Y"]}"#,
+                r#"string "x, expected struct Y", expected an object"#,
+            ),
+            (r#"{"inner": [{"kind": "small"}, {"kind": 1}]}"#, "inner[1].kind: "),
+        ] {
+            let message = message(body);
+            assert!(message.contains(expected), "{body}: {message}");
+            assert!(!message.contains("Inner") && !message.contains("Kind"), "{body}: {message}");
         }
     }
 }

@@ -15,7 +15,7 @@ const MAX_DOCUMENTS: usize = 100;
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchInput {
     /// 1 to 100 documents. Of several with `upsert` and the same source, the last one counts.
-    #[serde(deserialize_with = "numbered")]
+    #[serde(deserialize_with = "bounded")]
     #[schema(min_items = 1, max_items = 100)]
     documents: Vec<DocumentInput>,
 }
@@ -42,8 +42,8 @@ impl BatchInput {
     }
 }
 
-/// Deserialises documents. An error names the position of the wrong one.
-fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DocumentInput>, D::Error> {
+/// Deserialises documents, at most one beyond the limit.
+fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DocumentInput>, D::Error> {
     struct Visitor;
 
     impl<'de> de::Visitor<'de> for Visitor {
@@ -56,17 +56,10 @@ fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DocumentIn
         fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
             let mut documents = Vec::new();
             loop {
-                let at = documents.len();
-                let next = seq.next_element();
-                let next =
-                    next.map_err(|error| de::Error::custom(format_args!("documents[{at}]: {error}")))?;
-                match next {
-                    // Documents beyond the limit are not kept.
-                    Some(document) if at <= MAX_DOCUMENTS => documents.push(document),
+                match seq.next_element()? {
+                    Some(document) if documents.len() <= MAX_DOCUMENTS => documents.push(document),
                     Some(_) => {
-                        return Err(de::Error::custom(format_args!(
-                            "documents has more than {MAX_DOCUMENTS} items"
-                        )));
+                        return Err(de::Error::custom(format_args!("more than {MAX_DOCUMENTS} items")));
                     }
                     None => return Ok(documents),
                 }
@@ -93,10 +86,11 @@ impl From<&[Task]> for BatchAccepted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::parse_json;
 
     fn check(documents: &str) -> Result<usize, String> {
-        let input = serde_json::from_str::<BatchInput>(&format!(r#"{{"documents": {documents}}}"#));
-        let input = input.map_err(|error| error.to_string())?;
+        let body = format!(r#"{{"documents": {documents}}}"#);
+        let input: BatchInput = parse_json(body.as_bytes()).map_err(|error| error.message)?;
         input.check().map(|checked| checked.len()).map_err(|error| error.message)
     }
 
@@ -113,7 +107,8 @@ mod tests {
             ("null", "invalid type"),
         ] {
             let error = check(&format!("[{good}, {good}, {good}, {bad}, {bad}]")).unwrap_err();
-            assert!(error.contains("documents[3]") && error.contains(reason), "{bad}: {error}");
+            assert!(error.starts_with("documents[3]") && error.contains(reason), "{bad}: {error}");
+            assert_eq!(error.matches("documents").count(), 1, "{error}");
         }
     }
 
@@ -122,7 +117,8 @@ mod tests {
         let many = |count| format!("[{}]", vec![r#"{"text": "x"}"#; count].join(","));
         assert_eq!(check(&many(100)), Ok(100));
         for count in [0, 101, 500] {
-            assert!(check(&many(count)).unwrap_err().contains("documents has"), "{count}");
+            let error = check(&many(count)).unwrap_err();
+            assert!(error.starts_with("documents") && error.contains("items"), "{error}");
         }
     }
 }
