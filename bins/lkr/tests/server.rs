@@ -108,12 +108,17 @@ fn start_error(output: &Output) -> String {
 #[test]
 fn start_with_an_invalid_configuration_fails_with_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |argument: &str| start_error(&command(folder.path()).arg(argument).output().unwrap());
-    assert!(run("--nope").contains("--nope"));
-    assert!(run("--upload-max-size-mb=x").contains("--upload-max-size-mb"));
-    assert!(run("--vectors=qdrant").contains("vectors = qdrant needs qdrant_url"));
+    let run = |argument: &str, code: i32| {
+        let output = command(folder.path()).arg(argument).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        start_error(&output)
+    };
+    assert!(run("--nope", 2).contains("--nope"));
+    assert!(run("--upload-max-size-mb=x", 2).contains("--upload-max-size-mb"));
+    assert!(run("--vectors=qdrant", 1).contains("vectors = qdrant needs qdrant_url"));
     let output = command(folder.path()).env("LKR_LISTEN", "nowhere").output().unwrap();
     assert!(start_error(&output).contains("LKR_LISTEN"));
+    assert_eq!(output.status.code(), Some(1));
     fs::write(folder.path().join("lkr.toml"), "nope = 1\n").unwrap();
     let output = command(folder.path()).output().unwrap();
     assert!(start_error(&output).contains("unknown key nope in lkr.toml"));

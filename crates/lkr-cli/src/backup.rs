@@ -22,7 +22,7 @@ use tokio::{
 
 use crate::{
     connection::Login,
-    exit::usage,
+    exit::{not_found, usage},
     folders::FolderArgs,
     terminal::{Output, OutputArgs, Style, bytes_bar, plural, size},
 };
@@ -215,7 +215,11 @@ async fn from_folders(
 }
 
 async fn reader(path: &Path) -> Result<BufReader<File>> {
-    Ok(BufReader::new(File::open(path).await.with_context(|| path.display().to_string())?))
+    let file = File::open(path).await.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => not_found(format!("{}: {error}", path.display())),
+        _ => anyhow!(error).context(path.display().to_string()),
+    })?;
+    Ok(BufReader::new(file))
 }
 
 fn writer(to: &NamedTempFile) -> Result<BufWriter<File>> {
@@ -233,6 +237,15 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
+    use crate::exit::{Exit, exit_of};
+
+    #[test]
+    fn absent_archive_is_an_error_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let absent = runtime().unwrap().block_on(reader(&folder.path().join("absent.tar"))).unwrap_err();
+        assert_eq!(exit_of(&absent), Exit::NotFound, "{absent}");
+        assert!(absent.to_string().contains("absent.tar"), "{absent}");
+    }
 
     #[test]
     fn drafts_of_interrupted_backups_are_removed_and_others_are_not() {

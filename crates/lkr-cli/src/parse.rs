@@ -14,13 +14,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use futures_util::{StreamExt, stream};
 use lkr::files::{FilePlugins, FileReader, FileTools};
 
 use output::Output;
 use sources::sources;
 use word_check::WordCheck;
+
+use crate::exit::usage;
 
 /// The argument that makes this program a worker process, which reads one file.
 pub(crate) const PARSE_WORKER: &str = "parse-worker";
@@ -162,9 +164,10 @@ impl PluginArgs {
     /// The chosen plugins. Fails if one is not available.
     fn plugins(&self, tools: &FileTools) -> Result<FilePlugins> {
         let (default, available_plugins) = (FilePlugins::default(), tools.plugins());
-        let absent = tools.pdfium.as_deref().filter(|library| !library.is_file());
-        if let Some(library) = absent.filter(|_| self.pdf.as_deref() == Some("pdfium")) {
-            bail!("no library at {}", library.display());
+        let is_named = self.pdfium.is_some() || self.pdf.as_deref() == Some("pdfium");
+        let absent = tools.pdfium.as_deref().filter(|library| is_named && !library.is_file());
+        if let Some(library) = absent {
+            return Err(usage(format!("no library at {}", library.display())));
         }
         Ok(FilePlugins {
             pdf: available("--pdf", self.pdf.as_ref(), &available_plugins.pdf)?.unwrap_or(default.pdf),
@@ -181,7 +184,8 @@ fn available(flag: &str, name: Option<&String>, available_plugins: &[&str]) -> R
     match name {
         Some(name) if !available_plugins.contains(&name.as_str()) => {
             let hint = if name == "pdfium" { "; give its library with --pdfium" } else { "" };
-            bail!("{flag} {name}: plugin not available; available: {}{hint}", available_plugins.join(", "))
+            let listed = available_plugins.join(", ");
+            Err(usage(format!("{flag} {name}: plugin not available; available: {listed}{hint}")))
         }
         name => Ok(name.cloned()),
     }
@@ -190,6 +194,7 @@ fn available(flag: &str, name: Option<&String>, available_plugins: &[&str]) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::{Exit, exit_of};
 
     #[test]
     fn unavailable_plugin_is_refused_with_the_available_ones() {
@@ -212,6 +217,11 @@ mod tests {
         let tools = |library| FileTools { pdfium: Some(library), tesseract: None };
         let error = plugin_args("pdfium").plugins(&tools("absent.so".into())).unwrap_err().to_string();
         assert_eq!(error, "no library at absent.so");
+        let of_a_flag = PluginArgs { pdfium: Some("absent.so".into()), pdf: None, ..plugin_args("") };
+        let error = of_a_flag.plugins(&of_a_flag.tools()).unwrap_err();
+        assert_eq!((error.to_string(), exit_of(&error)), ("no library at absent.so".to_owned(), Exit::Usage));
+        let unused = PluginArgs { pdf: None, ..plugin_args("") };
+        assert_eq!(unused.plugins(&tools("absent.so".into())).unwrap().pdf, FilePlugins::default().pdf);
         let available_plugins = tools(env::current_exe().unwrap());
         assert_eq!(plugin_args("pdfium").plugins(&available_plugins).unwrap().pdf, "pdfium");
     }

@@ -10,7 +10,7 @@ mod values;
 pub use effective::{
     Config, LogFormat, ProcessRole, QdrantQuantization, ReadConsistency, StateBackend, VectorsBackend,
 };
-pub use load::{ConfigSources, LoadedConfig, command, load};
+pub use load::{ConfigSources, LoadedConfig, WrongArgument, command, load};
 pub use reference::{KeyDefault, KeyReference, reference};
 pub(crate) use show::masked_url;
 pub use show::show;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
-    config::{ConfigSources, LoadedConfig, load, show},
+    config::{ConfigSources, LoadedConfig, WrongArgument, load, show},
     file_reader::PARSE_WORKER,
     first_admin,
     logging::{StartedLogging, start_logging},
@@ -15,7 +15,11 @@ use crate::{
     runtimes::Runtimes,
 };
 
-/// Runs the program `lkr-server` with `arguments`, the program's name first.
+/// The exit status if an argument is wrong, as of other commands.
+const WRONG_ARGUMENTS: u8 = 2;
+
+/// Runs the program `lkr-server` with `arguments`, the program's name first. The exit status is 0 after a signal that asks it to end, 2
+/// if an argument is wrong, and 1 if anything else failed.
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     // A parser worker closes everything that the process has open, so no other thread may run yet.
@@ -33,7 +37,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Err(error) => {
             // With stderr closed there is nowhere to report to.
             let _ = writeln!(std::io::stderr(), "lkr-server: {}", one_line(&error));
-            ExitCode::FAILURE
+            if error.is::<WrongArgument>() { ExitCode::from(WRONG_ARGUMENTS) } else { ExitCode::FAILURE }
         }
     }
 }

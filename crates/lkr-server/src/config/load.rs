@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsString,
+    fmt,
     path::{Path, PathBuf},
 };
 
@@ -74,7 +75,7 @@ pub fn load(sources: &ConfigSources) -> Result<LoadedConfig> {
             loaded.print = Some(error.to_string());
             return Ok(loaded);
         }
-        Err(error) => return Err(flag_error(&error)),
+        Err(error) => return Err(WrongArgument::of_parser(&error).into()),
     };
     read_file(&mut loaded.config, sources, flags.get_one("config"))?;
     read_environment(&mut loaded, sources)?;
@@ -156,7 +157,8 @@ fn read_environment(loaded: &mut LoadedConfig, sources: &ConfigSources) -> Resul
 fn read_flags(config: &mut Config, flags: &ArgMatches) -> Result<()> {
     for key in KEYS {
         if let Some(value) = flags.get_one::<String>(key.name) {
-            set(config, key, &format!("--{}", key.flag()), value)?;
+            set(config, key, &format!("--{}", key.flag()), value)
+                .map_err(|error| WrongArgument(error.to_string()))?;
         }
     }
     Ok(())
@@ -197,11 +199,25 @@ pub fn command() -> Command {
         ))
 }
 
-/// The first line of clap's message, which names the argument.
-fn flag_error(error: &clap::Error) -> anyhow::Error {
-    let text = error.to_string();
-    let line = text.lines().next().unwrap_or_default();
-    anyhow!("{}", line.strip_prefix("error: ").unwrap_or(line))
+/// An error of the arguments of the program, as opposed to a file, the environment, or the machine.
+#[derive(Debug)]
+pub struct WrongArgument(String);
+
+impl fmt::Display for WrongArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongArgument {}
+
+impl WrongArgument {
+    /// The first line of clap's message, which names the argument.
+    fn of_parser(error: &clap::Error) -> Self {
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        Self(line.strip_prefix("error: ").unwrap_or(line).to_owned())
+    }
 }
 
 #[cfg(test)]
