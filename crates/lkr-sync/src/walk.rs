@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Display,
-    fs::{File, Metadata},
+    fs::{self, Metadata},
     io,
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
@@ -159,8 +159,16 @@ fn ignore_file_error(entry: &DirEntry) -> Option<io::Error> {
         return None;
     }
     [".gitignore", IGNORE_FILE].into_iter().find_map(|name| {
-        let error = File::open(entry.path().join(name)).err()?;
+        let error = match fs::read(entry.path().join(name)) {
+            // Some editors write UTF-16, of which the walker matches nothing.
+            Ok(content) if content.contains(&0) || str::from_utf8(&content).is_err() => {
+                io::Error::new(io::ErrorKind::InvalidData, "the file is not UTF-8")
+            }
+            Ok(_) => return None,
+            Err(error) => error,
+        };
         let message = format!("{name}: {error}");
-        (error.kind() != io::ErrorKind::NotFound).then(|| io::Error::new(error.kind(), message))
+        let is_absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::IsADirectory);
+        (!is_absent).then(|| io::Error::new(error.kind(), message))
     })
 }

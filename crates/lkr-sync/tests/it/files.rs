@@ -64,6 +64,20 @@ fn line_of_an_ignore_file_that_is_not_valid_is_reported() {
     assert_eq!(bench.stored(), ["c.txt"]);
 }
 
+/// PowerShell writes UTF-16 by default. Its rules must not be passed over.
+#[test]
+fn ignore_file_that_is_not_utf8_hides_its_folder() {
+    for folder in ["", "sub/"] {
+        let bench = Bench::new(&[("sub/secret.txt", "one"), ("b.txt", "two")]);
+        let utf16: Vec<u8> = "\u{feff}secret.txt\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        fs::write(bench.path(&format!("{folder}.lkrignore")), utf16).unwrap();
+        let report = bench.run();
+        assert!(report.count(IssueKind::Unreadable) >= 1, "{folder:?}");
+        let expected: &[&str] = if folder.is_empty() { &[] } else { &["b.txt"] };
+        assert_eq!(bench.stored(), expected, "{folder:?}");
+    }
+}
+
 #[cfg(unix)]
 mod unix {
     use std::{
