@@ -1,6 +1,7 @@
 //! What the arguments of `lkr add` name.
 
 use std::{
+    ffi::OsStr,
     io::{self, Read as _},
     path::{Component, Path},
 };
@@ -151,10 +152,20 @@ fn with_slashes(path: &Path) -> String {
         match part {
             Component::CurDir => {}
             Component::RootDir => parts.push(String::new()),
-            part => parts.push(part.as_os_str().to_string_lossy().into_owned()),
+            part => parts.push(escaped(part.as_os_str())),
         }
     }
     parts.join("/")
+}
+
+/// A name in which each byte that is no part of a UTF-8 character is written as in an address, so that two names stay two.
+fn escaped(name: &OsStr) -> String {
+    let mut text = String::new();
+    for chunk in name.as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("%{byte:02X}")));
+    }
+    text
 }
 
 fn is_hidden(path: &Path) -> bool {
@@ -176,6 +187,17 @@ mod tests {
     fn sources(argument: &Path) -> Vec<String> {
         let items = read_one(&argument.display().to_string(), None).unwrap();
         items.iter().map(|item| item.source().to_owned()).collect()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn names_that_are_not_utf8_have_sources_of_their_own() {
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let source = |name: &[u8]| file_item(Path::new(OsStr::from_bytes(name))).source().to_owned();
+        assert_eq!(source(b"notes/caf\xe9.txt"), "file:notes/caf%E9.txt");
+        assert_ne!(source(b"notes/caf\xe9.txt"), source(b"notes/caf\xe8.txt"));
+        assert_eq!(source("notes/café.txt".as_bytes()), "file:notes/café.txt");
     }
 
     #[test]
