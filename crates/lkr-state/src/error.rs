@@ -49,6 +49,18 @@ impl RecordsLost {
     }
 }
 
+/// Whether `error` or one of its causes is a full disk or an exhausted quota. A retry does not help then.
+#[must_use]
+pub fn disk_is_full(error: &(dyn StdError + 'static)) -> bool {
+    std::iter::successors(Some(error), |&error| error.source())
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| is_no_room(error.kind()))
+}
+
+const fn is_no_room(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 impl Error {
     /// The error of a store that has lost its records.
     #[must_use]
@@ -60,7 +72,7 @@ impl Error {
     pub(crate) fn io(operation: &'static str, error: io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::AlreadyExists => ErrorKind::Invalid,
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Unavailable,
+            kind if is_no_room(kind) => ErrorKind::Unavailable,
             io::ErrorKind::InvalidData => ErrorKind::Corrupt,
             _ => ErrorKind::Internal,
         };
@@ -78,5 +90,15 @@ mod tests {
         assert!(lost.is_retryable() && RecordsLost::caused(&lost));
         assert!(RecordsLost::caused(&Error::new(ErrorKind::Internal, "outer", lost)));
         assert!(!RecordsLost::caused(&Error::new(ErrorKind::Unavailable, "get", "connection refused")));
+    }
+
+    #[test]
+    fn full_disk_is_found_behind_other_errors() {
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+            let full = Error::io("write", kind.into());
+            assert!(full.is_retryable() && disk_is_full(&full));
+            assert!(disk_is_full(&Error::new(ErrorKind::Internal, "outer", full)));
+        }
+        assert!(!disk_is_full(&Error::io("write", io::ErrorKind::PermissionDenied.into())));
     }
 }

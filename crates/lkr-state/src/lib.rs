@@ -19,7 +19,7 @@ mod store;
 mod store_clock;
 mod traced;
 
-pub use error::{Error, ErrorKind, RecordsLost, Result};
+pub use error::{Error, ErrorKind, RecordsLost, Result, disk_is_full};
 #[cfg(any(test, feature = "conformance"))]
 pub use failing::{FailingQueue, FailingState, FaultFuture};
 pub use fair::{BASE_COST, FairTags};

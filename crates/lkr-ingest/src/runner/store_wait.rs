@@ -1,9 +1,10 @@
 use std::{
     error::Error as StdError,
-    io,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
+
+use lkr_state::disk_is_full;
 
 /// How long a failure tells that workers wait. Each tries again sooner, but an attempt may embed a document before it needs the store.
 const FRESH: Duration = Duration::from_secs(30);
@@ -15,7 +16,7 @@ pub(crate) struct StoreWait(Mutex<Option<(Instant, &'static str)>>);
 impl StoreWait {
     /// Takes note of a failure after which a worker waits.
     pub(super) fn begin(&self, failure: &(dyn StdError + 'static)) {
-        let reason = if is_full(failure) {
+        let reason = if disk_is_full(failure) {
             "there is no room on the disk"
         } else {
             "a store is unavailable; the log has the reason"
@@ -35,15 +36,10 @@ impl StoreWait {
     }
 }
 
-fn is_full(failure: &(dyn StdError + 'static)) -> bool {
-    std::iter::successors(Some(failure), |&failure| failure.source()).any(|failure| {
-        let kind = failure.downcast_ref::<io::Error>().map(io::Error::kind);
-        matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
     use crate::{Error, ErrorKind};
 

@@ -1,6 +1,8 @@
-//! The errors of other crates as error responses.
+//! The errors of other crates as error responses. A full disk is an internal error, as the contract says: a retry does not help.
 
-use std::{error::Error as StdError, io};
+use std::error::Error as StdError;
+
+use lkr::ports::state::disk_is_full;
 
 use super::{ApiError, ErrorCode};
 
@@ -107,17 +109,10 @@ fn exceeds_size(error: &(dyn StdError + 'static)) -> bool {
         .any(|error| error.downcast_ref::<lkr::LimitExceeded>().is_some_and(|exceeded| exceeded.is_size()))
 }
 
-/// Whether the cause of a failure is a full disk. A retry does not help then, and the contract calls it an internal
-/// error.
-fn disk_is_full(error: &(dyn StdError + 'static)) -> bool {
-    std::iter::successors(Some(error), |&error| error.source()).any(|error| {
-        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-        matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]
