@@ -30,6 +30,7 @@ mod lesson_27_hostile_files;
 mod lesson_35_slow_clients;
 mod load_generator;
 mod logs;
+mod mcp;
 mod migration;
 mod qdrant_cluster;
 mod quick_start;
