@@ -94,7 +94,8 @@ impl HttpEmbedder {
         texts.get(..count).unwrap_or(texts)
     }
 
-    /// The vectors of prepared texts. A batch that the provider refuses as too large is halved.
+    /// The vectors of prepared texts. A batch that the provider refuses is halved: providers tell in many words that it has too
+    /// many texts. A text that is refused alone is refused for itself.
     async fn embed_prepared(&self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
         let learned = *self.batch_size();
         let (mut batch_size, mut has_shortened_text) = (learned, false);
@@ -108,7 +109,11 @@ impl HttpEmbedder {
                     // The text was too long; this says nothing about the batch size.
                     (batch_size, has_shortened_text) = (learned, true);
                 }
-                (Err(error), _) if error.kind() == ErrorKind::TooLarge => batch_size = batch.len() / 2,
+                (Err(error), [_, _, ..])
+                    if matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::Input) =>
+                {
+                    batch_size = batch.len() / 2;
+                }
                 (Err(error), _) => return Err(error),
             }
         }
@@ -140,7 +145,7 @@ impl HttpEmbedder {
         let model = self.provider.options().model.as_str();
         let dims = if self.profile.dims == 0 { MAX_DIMS } else { self.profile.dims };
         let bytes = texts.len().saturating_mul(dims).saturating_mul(NUMBER_BYTES);
-        let request = EmbeddingsRequest { model, input: texts, encoding_format: "float" };
+        let request = EmbeddingsRequest { model, input: texts };
         let response: Result<EmbeddingsResponse, _> = self.provider.post(PATH, &request, bytes).await;
         match response.map_err(|failure| failure.error)? {
             EmbeddingsResponse::Success { data } => vectors_by_index(data, texts.len(), self.profile.dims),
@@ -180,12 +185,12 @@ fn model_id(remote: &RemoteOptions, options: &EmbedOptions, dims: usize) -> Stri
     format!("{base} {} {dims}{prefixes}", remote.model)
 }
 
+/// It has no `encoding_format`: lists of numbers are the default, and some gateways refuse the field.
 #[derive(Serialize)]
 struct EmbeddingsRequest<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     model: &'a str,
     input: &'a [String],
-    encoding_format: &'static str,
 }
 
 #[derive(Deserialize)]
@@ -197,7 +202,9 @@ enum EmbeddingsResponse {
 
 #[derive(Deserialize)]
 struct IndexedVector {
-    index: usize,
+    /// Gemini leaves an index of 0 out, and others all of them: a vector without one is that of its place.
+    #[serde(default)]
+    index: Option<usize>,
     embedding: Vec<f32>,
 }
 
@@ -206,7 +213,8 @@ struct IndexedVector {
 fn vectors_by_index(data: Vec<IndexedVector>, texts: usize, dims: usize) -> Result<Vec<Vec<f32>>> {
     let dims = if dims == 0 { data.first().map_or(0, |first| first.embedding.len()) } else { dims };
     let mut vectors = vec![None; texts];
-    for IndexedVector { index, embedding } in data {
+    for (place, IndexedVector { index, embedding }) in data.into_iter().enumerate() {
+        let index = index.unwrap_or(place);
         let vector = vectors.get_mut(index).filter(|vector| vector.is_none()).ok_or_else(|| {
             let reason = "index of a vector is out of range or repeated";
             error::invalid_response(format_args!("{reason}: {index} of {texts} texts"))

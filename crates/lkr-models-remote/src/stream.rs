@@ -20,7 +20,8 @@ pub(crate) async fn answer_stream(response: Response, provider: Arc<Provider>) -
         response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if media_type.starts_with("application/json") {
         let bytes = response.bytes().await.map_err(error::no_response)?;
-        let answer = complete_answer(parse(&bytes)?, &provider)?;
+        let response = parse(&bytes)?.ok_or_else(error::unexpected_json)?;
+        let answer = complete_answer(response, &provider)?;
         let text = Some(answer.text.clone()).filter(|text| !text.is_empty()).map(ChatPart::Text);
         return Ok(stream::iter(text.into_iter().chain([ChatPart::End(answer)]).map(Ok)).boxed());
     }
@@ -93,8 +94,8 @@ impl StreamReader {
             }
             if data.trim() == DONE {
                 self.finish();
-            } else {
-                self.handle_chunk(parse(data.as_bytes())?)?;
+            } else if let Some(chunk) = parse(data.as_bytes())? {
+                self.handle_chunk(chunk)?;
             }
         }
         Ok(())
@@ -130,6 +131,7 @@ impl StreamReader {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<CompletionResponse> {
+/// A response or a chunk; `None` for `null`, which some gateways send between chunks.
+fn parse(bytes: &[u8]) -> Result<Option<CompletionResponse>> {
     serde_json::from_slice(bytes).map_err(|_| error::unexpected_json())
 }

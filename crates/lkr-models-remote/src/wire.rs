@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use lkr_models::{AnswerSchema, ChatRequest, FinishReason, Role, TokenUsage};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -110,7 +110,8 @@ const fn role(role: Role) -> &'static str {
 /// A response, or a chunk of a streamed one.
 #[derive(Deserialize)]
 pub(crate) struct CompletionResponse {
-    #[serde(default)]
+    /// Some providers send null in place of an empty list: beside an error, and in the chunk with the token usage.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(crate) choices: Vec<Choice>,
     #[serde(default)]
     pub(crate) usage: Option<WireUsage>,
@@ -130,23 +131,57 @@ pub(crate) struct Choice {
 #[derive(Deserialize)]
 struct ChoiceMessage {
     #[serde(default)]
-    content: Option<String>,
+    content: Option<MessageContent>,
     /// The explanation of a model that refuses to answer.
     #[serde(default)]
     refusal: Option<String>,
 }
 
+/// The text of a message.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum MessageContent {
+    Whole(String),
+    /// Mistral's models that reason before they answer send the reasoning and the answer as parts.
+    Parts(Vec<ContentPart>),
+}
+
+/// A part of a text. Only those of the type `text` belong to the answer.
+#[derive(Deserialize)]
+struct ContentPart {
+    r#type: String,
+    #[serde(default)]
+    text: String,
+}
+
+/// The token usage. A count that is missing or no number is 0: an answer is not refused for it.
 #[derive(Deserialize)]
 pub(crate) struct WireUsage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     prompt_tokens: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     completion_tokens: u64,
+}
+
+fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    Ok(Value::deserialize(deserializer)?.as_u64().unwrap_or_default())
 }
 
 impl Choice {
     pub(crate) fn take_text(&mut self) -> String {
-        self.message.as_mut().and_then(|message| message.content.take()).unwrap_or_default()
+        match self.message.as_mut().and_then(|message| message.content.take()) {
+            Some(MessageContent::Whole(text)) => text,
+            Some(MessageContent::Parts(parts)) => {
+                parts.into_iter().filter(|part| part.r#type == "text").map(|part| part.text).collect()
+            }
+            None => String::new(),
+        }
     }
 
     /// Why the answer ended; `None` before its end.

@@ -40,6 +40,12 @@ pub(crate) fn answer(body: &Value, fault: Option<&Fault>, behavior: &ProviderBeh
         Some(Fault::NotFinite) => rows.iter_mut().for_each(|row| row["embedding"][0] = json!(1e300)),
         Some(Fault::Zero) => rows.iter_mut().for_each(|row| row["embedding"] = json!(vec![0; dims])),
         Some(Fault::Shuffled) => rows.reverse(),
+        Some(Fault::ZeroIndexOmitted) => {
+            rows.iter_mut()
+                .take(1)
+                .filter_map(Value::as_object_mut)
+                .for_each(|row| drop(row.remove("index")));
+        }
         _ => {}
     }
     let mut answer = json!({

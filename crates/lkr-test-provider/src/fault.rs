@@ -36,6 +36,8 @@ pub enum Fault {
     Zero,
     /// Vectors come in reverse order, with correct indices.
     Shuffled,
+    /// The index of the first vector is omitted, because it is 0.
+    ZeroIndexOmitted,
 }
 
 impl Fault {

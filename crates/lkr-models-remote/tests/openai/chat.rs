@@ -154,7 +154,17 @@ async fn malformed_answers_are_errors_and_finish_reasons_are_mapped() {
     };
     let provider = TestProvider::start();
     let model = chat(&provider);
-    for body in ["", "<html>", "[]", "{}", "null", "{\"choices\": []}", "{\"choices\": \"x\"}"] {
+    let bodies = [
+        "",
+        "<html>",
+        "[]",
+        "{}",
+        "null",
+        "{\"choices\": []}",
+        "{\"choices\": null}",
+        "{\"choices\": \"x\"}",
+    ];
+    for body in bodies {
         provider.next([answer(body)]);
         let error = model.complete(&request("x")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal, "{body}: {error}");
@@ -182,6 +192,28 @@ async fn malformed_answers_are_errors_and_finish_reasons_are_mapped() {
         assert_eq!((answer.text.as_str(), answer.finish_reason), (text, finish_reason), "{message} {reason}");
     }
     provider.assert_well_asked();
+}
+
+#[tokio::test]
+async fn answers_of_compatible_servers_are_read() {
+    let answer = |body: Value| Fault::Answer { status: 200, headers: Vec::new(), body: body.to_string() };
+    let provider = TestProvider::start();
+    let model = chat(&provider);
+    let thinking = json!({ "type": "thinking", "thinking": [{ "type": "text", "text": "Or y?" }] });
+    let parts = [thinking, json!({ "type": "text", "text": "x " }), json!({ "type": "text", "text": "y" })];
+    for (content, usage, text, tokens) in [
+        (json!(parts), json!({ "prompt_tokens": 4, "completion_tokens": 2 }), "x y", (4, 2)),
+        (json!("x"), json!({ "prompt_tokens": null, "completion_tokens": -1 }), "x", (0, 0)),
+        (json!("x"), Value::Null, "x", (0, 0)),
+    ] {
+        let choice = json!({ "message": { "content": content }, "finish_reason": "stop" });
+        provider.next([answer(json!({ "choices": [choice], "usage": usage }))]);
+        let answer = model.complete(&request("x")).await.unwrap();
+        assert_eq!((answer.text.as_str(), (answer.usage.prompt, answer.usage.answer)), (text, tokens));
+    }
+    provider.next([answer(json!({ "choices": null, "error": { "message": "no memory", "code": 502 } }))]);
+    let error = model.complete(&request("x")).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("no memory"), "{error}");
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ async fn embedding_request_has_the_openai_format_and_profile_is_stable() {
     let sent = provider.seen();
     assert_eq!(sent[1].line, "POST /v1/embeddings");
     assert_eq!(sent[1].authorization, Some(format!("Bearer {KEY}")));
-    let body = |input: Value| json!({ "model": "thinker", "input": input, "encoding_format": "float" });
+    let body = |input: Value| json!({ "model": "thinker", "input": input });
     assert_eq!(sent[1].body, body(json!(["query: a", "query: "])));
     assert_eq!(sent[2].body, body(json!(["a", " "])));
     let profile = vectors.profile().clone();
@@ -102,6 +102,37 @@ async fn lesson_04_batch_that_is_too_large_is_split() {
     assert_eq!(batch_sizes(&provider), [10, 5, 5]);
     vectors.embed(EmbedKind::Passage, &texts(10)).await.unwrap();
     assert_eq!(batch_sizes(&provider)[3..], [5, 5], "the batch size was not remembered");
+}
+
+/// Providers word the limit of a batch in many ways. This is Alibaba's DashScope.
+#[tokio::test]
+async fn batch_that_is_refused_in_unknown_words_is_split() {
+    let provider = TestProvider::start();
+    let vectors = embedder(&provider, EmbedOptions::default()).await;
+    let expected = vectors.embed(EmbedKind::Passage, &texts(16)).await.unwrap();
+    let message = "Value error, batch size is invalid, it should not be larger than 10.: input.contents";
+    provider.next([Fault::error(400, message, "InvalidParameter")]);
+    assert_eq!(vectors.embed(EmbedKind::Passage, &texts(16)).await.unwrap(), expected);
+    vectors.embed(EmbedKind::Passage, &texts(16)).await.unwrap();
+    assert_eq!(batch_sizes(&provider), [16, 16, 8, 8, 8, 8], "the batch size was not remembered");
+    provider.always(Some(Fault::error(422, "the moon is in the wrong place", "")));
+    let error = vectors.embed(EmbedKind::Passage, &texts(8)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+    assert_eq!(batch_sizes(&provider)[6..], [8, 4, 2, 1], "a text that is refused alone was sent again");
+    provider.always(None);
+    vectors.embed(EmbedKind::Passage, &texts(8)).await.unwrap();
+    assert_eq!(batch_sizes(&provider)[10..], [8], "a refused text reduced the batch size");
+    provider.assert_well_asked();
+}
+
+#[tokio::test]
+async fn vector_without_an_index_is_that_of_its_place() {
+    let provider = TestProvider::start();
+    provider.next([Fault::ZeroIndexOmitted]);
+    let vectors = embedder(&provider, EmbedOptions::default()).await;
+    let expected = vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap();
+    provider.next([Fault::ZeroIndexOmitted]);
+    assert_eq!(vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap(), expected);
 }
 
 #[tokio::test]

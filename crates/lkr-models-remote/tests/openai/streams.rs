@@ -49,6 +49,29 @@ async fn stream_yields_each_part_and_the_usage() {
 }
 
 #[tokio::test]
+async fn chunks_of_compatible_servers_are_read() {
+    let chunks = [
+        r#"{"choices": null}"#,
+        r#"{"choices": [{"delta": {"content": [{"type": "thinking", "thinking": []}]}}]}"#,
+        r#"{"choices": [{"delta": {"content": [{"type": "text", "text": "one "}]}}]}"#,
+        "null",
+        r#"{"choices": [{"delta": {"content": "two"}, "finish_reason": "stop"}]}"#,
+        r#"{"choices": null, "usage": {"prompt_tokens": 5, "completion_tokens": null}}"#,
+        "[DONE]",
+    ];
+    let body = chunks.map(|chunk| format!("data: {chunk}\n\n")).concat();
+    let provider = TestProvider::start();
+    let headers = vec!["Content-Type: text/event-stream".to_owned()];
+    provider.next([Fault::Answer { status: 200, headers, body }]);
+    let (mut found, error) = collect_parts(&chat(&provider)).await;
+    assert!(error.is_none(), "{error:?}");
+    let usage = TokenUsage { prompt: 5, answer: 0 };
+    let end = ChatAnswer { text: "one two".to_owned(), finish_reason: FinishReason::Stop, usage };
+    assert_eq!(found.pop(), Some(ChatPart::End(end)));
+    assert_eq!(found, texts(["one ", "two"]));
+}
+
+#[tokio::test]
 async fn refused_stream_usage_is_not_requested_again() {
     let provider =
         TestProvider::with(ProviderBehavior { no_stream_options: true, ..ProviderBehavior::default() });
