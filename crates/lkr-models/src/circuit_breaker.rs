@@ -21,18 +21,26 @@ pub struct CircuitBreakerOptions {
     pub failure_threshold: u32,
     /// The time for which the circuit stays open before one call probes the model.
     pub open_duration: Duration,
+    /// A call counts as a failure, too, if its caller gives up after this time or later and nothing of the answer has come: callers
+    /// wait less long than the time limit of a call.
+    pub patience: Duration,
 }
 
 impl Default for CircuitBreakerOptions {
     fn default() -> Self {
-        Self { failure_threshold: 5, open_duration: Duration::from_secs(15) }
+        Self {
+            failure_threshold: 5,
+            open_duration: Duration::from_secs(15),
+            patience: Duration::from_secs(5),
+        }
     }
 }
 
 /// A decorator that rejects calls for a while after several consecutive ones failed with `Unavailable`. When that time
 /// is over, one call probes the model. If the model answers it, the circuit closes and all calls pass again.
 ///
-/// Any response counts as an answer, also a refusal.
+/// Any response counts as an answer, also a refusal. A model that does not answer counts as failing, also if its callers give up before
+/// their calls fail.
 #[derive(Debug)]
 pub struct CircuitBreaker<M: ?Sized> {
     inner: Arc<M>,
@@ -57,11 +65,14 @@ struct CircuitState {
     probing: bool,
 }
 
-/// The permission for one call. A call that is dropped before its end does not change the state of the circuit.
+/// The permission for one call. A call that is dropped soon, or amid its answer, does not change the state of the circuit.
 #[derive(Debug)]
 struct Permit {
     circuit: Arc<Circuit>,
     is_probe: bool,
+    started: Instant,
+    /// Whether the call ended, or a part of its answer has come.
+    is_answered: bool,
 }
 
 impl<M: ?Sized> CircuitBreaker<M> {
@@ -72,7 +83,7 @@ impl<M: ?Sized> CircuitBreaker<M> {
     }
 
     async fn guarded<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
-        let permit = self.circuit.acquire()?;
+        let mut permit = self.circuit.acquire()?;
         let result = call.await;
         permit.record(result.as_ref().err());
         result
@@ -83,14 +94,27 @@ impl Circuit {
     fn acquire(self: &Arc<Self>) -> Result<Permit> {
         let mut state = self.state();
         let Some(not_before) = state.not_before else {
-            return Ok(Permit { circuit: Arc::clone(self), is_probe: false });
+            return Ok(self.permit(false));
         };
         let remaining = not_before.saturating_duration_since(Instant::now());
         if state.probing || !remaining.is_zero() {
             return Err(state.rejection(remaining));
         }
         state.probing = true;
-        Ok(Permit { circuit: Arc::clone(self), is_probe: true })
+        Ok(self.permit(true))
+    }
+
+    fn permit(self: &Arc<Self>, is_probe: bool) -> Permit {
+        Permit { circuit: Arc::clone(self), is_probe, started: Instant::now(), is_answered: false }
+    }
+
+    fn count_failure(&self, reason: String) {
+        let mut state = self.state();
+        state.failures = state.failures.saturating_add(1);
+        state.reason = reason;
+        if state.failures >= self.options.failure_threshold.max(1) {
+            state.not_before = Some(Instant::now() + self.options.open_duration);
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, CircuitState> {
@@ -112,23 +136,24 @@ impl CircuitState {
 
 impl Permit {
     /// Records how the call ended.
-    fn record(&self, error: Option<&Error>) {
-        let mut state = self.circuit.state();
+    fn record(&mut self, error: Option<&Error>) {
+        self.is_answered = true;
         match error.filter(|error| error.kind() == ErrorKind::Unavailable) {
-            Some(error) => {
-                state.failures = state.failures.saturating_add(1);
-                state.reason = error.reason();
-                if state.failures >= self.circuit.options.failure_threshold.max(1) {
-                    state.not_before = Some(Instant::now() + self.circuit.options.open_duration);
-                }
+            Some(error) => self.circuit.count_failure(error.reason()),
+            None => {
+                let mut state = self.circuit.state();
+                *state = CircuitState { probing: state.probing, ..CircuitState::default() };
             }
-            None => *state = CircuitState { probing: state.probing, ..CircuitState::default() },
         }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        let waited = self.started.elapsed();
+        if !self.is_answered && waited >= self.circuit.options.patience {
+            self.circuit.count_failure(format!("no answer within {} s", waited.as_secs()));
+        }
         if self.is_probe {
             self.circuit.state().probing = false;
         }
@@ -147,7 +172,7 @@ impl ChatModel for CircuitBreaker<dyn ChatModel> {
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<ChatStream> {
-        let permit = self.circuit.acquire()?;
+        let mut permit = self.circuit.acquire()?;
         let parts = match self.inner.stream(request).await {
             Ok(parts) => parts,
             Err(error) => {
@@ -156,7 +181,7 @@ impl ChatModel for CircuitBreaker<dyn ChatModel> {
             }
         };
         let record = move |part: &Result<ChatPart>| match part {
-            Ok(ChatPart::Text(_)) => {}
+            Ok(ChatPart::Text(_)) => permit.is_answered = true,
             Ok(ChatPart::End(_)) => permit.record(None),
             Err(error) => permit.record(Some(error)),
         };
@@ -183,7 +208,7 @@ impl Embedder for CircuitBreaker<dyn Embedder> {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
-    use tokio::time::advance;
+    use tokio::time::{advance, timeout};
 
     use super::*;
     use crate::faulty_model::{FaultyModel, request, text_of};
@@ -247,6 +272,31 @@ mod tests {
         }
         model.complete(&request()).await.unwrap();
         assert_eq!(faulty.calls(), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn model_that_does_not_answer_opens_the_circuit_although_callers_give_up() {
+        let faulty = FaultyModel::delayed(Duration::from_secs(60));
+        let model = with_breaker(&faulty);
+        let give_up_after = async |seconds| {
+            let request = request();
+            let called = timeout(Duration::from_secs(seconds), model.complete(&request)).await;
+            called.map(|answer| answer.unwrap_err().to_string())
+        };
+        for _ in 0..10 {
+            give_up_after(1).await.unwrap_err();
+        }
+        assert_eq!(faulty.calls(), 10, "callers that give up soon opened the circuit");
+        for _ in 0..3 {
+            give_up_after(10).await.unwrap_err();
+        }
+        let message = give_up_after(10).await.unwrap();
+        assert!(message.contains("no answer within 10 s") && faulty.calls() == 13, "{message}");
+        // The probe is given up, too.
+        advance(OPEN_DURATION).await;
+        give_up_after(10).await.unwrap_err();
+        assert!(give_up_after(10).await.unwrap().contains("circuit breaker"));
+        assert_eq!(faulty.calls(), 14);
     }
 
     #[tokio::test(start_paused = true)]

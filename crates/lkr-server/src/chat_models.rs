@@ -1,6 +1,6 @@
 //! The language models that the settings name.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use lkr::ports::models::{
@@ -15,6 +15,10 @@ use tokio::sync::SetOnce;
 use crate::remote_models::{
     CachedResult, MAX_CONCURRENT_CALLS, OPERATION, cacheable, from_cache, remote_options,
 };
+
+/// How long a language model may be silent before it counts as failing when the caller gives up: a long answer takes longer than a
+/// vector. Chosen, not measured; a search waits 30 s for a summary.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The language models of the current settings. Cheap to clone. Calls before [`ChatModels::follow`] wait for it,
 /// because documents of an earlier process are resumed before the settings are read.
@@ -74,11 +78,12 @@ fn build_model(entry: &ModelEntry, outgoing: &Outgoing, observer: &Arc<dyn CallO
     cacheable(model.transpose())
 }
 
-/// The model with retries, a circuit breaker, a concurrency limit and call counts.
+/// The model with a circuit breaker, retries, a concurrency limit and call counts.
 fn decorated(model: HttpChat, observer: &Arc<dyn CallObserver>) -> Arc<dyn ChatModel> {
     let model: Arc<dyn ChatModel> = Arc::new(model);
     let model: Arc<dyn ChatModel> = Arc::new(Instrumented::new(model, Arc::clone(observer)));
     let model: Arc<dyn ChatModel> = Arc::new(ConcurrencyLimit::new(model, MAX_CONCURRENT_CALLS));
-    let model: Arc<dyn ChatModel> = Arc::new(CircuitBreaker::new(model, CircuitBreakerOptions::default()));
-    Arc::new(Retry::new(model, RetryOptions::default()))
+    let breaker = CircuitBreakerOptions { patience: PATIENCE, ..CircuitBreakerOptions::default() };
+    let model: Arc<dyn ChatModel> = Arc::new(Retry::new(model, RetryOptions::default()));
+    Arc::new(CircuitBreaker::new(model, breaker))
 }

@@ -54,6 +54,11 @@ pub struct EmbedderReconciler {
     unreached: Unreached,
 }
 
+/// How calls for queries are repeated. A search waits 10 s for a vector and goes on without it, so a provider that asks for a long
+/// pause fails the call at once.
+const QUERY_PAUSE: Duration = Duration::from_secs(4);
+const QUERY_ELAPSED: Duration = Duration::from_secs(8);
+
 /// The name of the model that the settings name, while it cannot be reached.
 type Unreached = Arc<Mutex<Option<String>>>;
 
@@ -133,8 +138,8 @@ pub(crate) async fn connect_plain(entry: &ModelEntry, outgoing: Outgoing) -> Res
     HttpEmbedder::connect(outgoing, remote_options(entry)?, EmbedOptions::default()).await
 }
 
-/// The embedding model of an entry, with adaptive batches, retries, a circuit breaker, a concurrency limit and call
-/// counts.
+/// The embedding model of an entry, with adaptive batches, a circuit breaker, retries, a concurrency limit and call counts. While the
+/// circuit is open, nothing is tried again, so that no search waits.
 async fn connect_decorated(
     entry: ModelEntry,
     outgoing: Outgoing,
@@ -143,8 +148,10 @@ async fn connect_decorated(
     let model: Arc<dyn Embedder> = Arc::new(connect_plain(&entry, outgoing).await?);
     let model: Arc<dyn Embedder> = Arc::new(Instrumented::new(model, observer));
     let model: Arc<dyn Embedder> = Arc::new(ConcurrencyLimit::new(model, MAX_CONCURRENT_CALLS));
+    let retries =
+        RetryOptions { max_backoff: QUERY_PAUSE, max_elapsed: QUERY_ELAPSED, ..RetryOptions::default() };
+    let model: Arc<dyn Embedder> = Arc::new(Retry::new(model, retries));
     let model: Arc<dyn Embedder> = Arc::new(CircuitBreaker::new(model, CircuitBreakerOptions::default()));
-    let model: Arc<dyn Embedder> = Arc::new(Retry::new(model, RetryOptions::default()));
     Ok(Arc::new(AdaptiveBatch::new(model, AdaptiveBatchOptions::default())))
 }
 

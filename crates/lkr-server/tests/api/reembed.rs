@@ -1,8 +1,9 @@
 //! Changes of the embedding model through the settings.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::http::Method;
+use futures_util::future::join_all;
 use lkr_test_provider::{Fault, TestProvider};
 use serde_json::{Value, json};
 
@@ -102,6 +103,50 @@ async fn unreachable_embedding_model_keeps_the_earlier_one() {
     assert_eq!(found["warnings"].as_array().unwrap().len(), 1);
     assert_eq!(changes(&api).await.len(), 1);
     assert_eq!(embedding(&api).await["wanted"], Value::Null);
+}
+
+/// A knowledge base with a document whose embedding model is `provider`'s.
+async fn embedded_by(provider: &TestProvider) -> Api<impl App> {
+    let api = api().await;
+    let admin = api.admin().await;
+    api.add(&admin, json!({ "text": "Io has volcanoes. They never rest." })).await;
+    let entry =
+        json!({ "provider": "remote_compatible", "model": "vectors", "base_url": provider.base_url() });
+    let body = Some(json!({ "models": { "embed": entry } }));
+    api.call(Method::PUT, "/api/v1/settings", &admin, body).await.data();
+    for task in changes(&api).await {
+        api.ended(&admin, task["task_id"].as_str().unwrap()).await;
+    }
+    assert_eq!(search(&api).await["warnings"], json!([]));
+    api
+}
+
+/// How long a search takes whose query gets no vector.
+async fn keyword_search(api: &Api<impl App>, n: u32) -> Duration {
+    let begun = Instant::now();
+    let found = api.post("/api/v1/search", "", json!({ "query": format!("volcanoes {n}") })).await.data();
+    assert!(found["warnings"].to_string().contains("keyword search only"), "{found}");
+    begun.elapsed()
+}
+
+#[actix_web::test]
+async fn search_does_not_wait_for_an_embedding_provider_that_is_away() {
+    let provider = TestProvider::start();
+    let api = embedded_by(&provider).await;
+    provider.always(Some(Fault::HangUp));
+    // Each of these calls is tried again for some seconds. Then the circuit is open.
+    join_all((0..5).map(|n| keyword_search(&api, n))).await;
+    let took = keyword_search(&api, 5).await;
+    assert!(took < Duration::from_millis(1_500), "{took:?}");
+}
+
+#[actix_web::test]
+async fn search_does_not_wait_for_an_embedding_provider_that_asks_for_a_long_pause() {
+    let provider = TestProvider::start();
+    let api = embedded_by(&provider).await;
+    provider.always(Some(Fault::status(429).header("Retry-After: 20")));
+    let took = keyword_search(&api, 0).await;
+    assert!(took < Duration::from_secs(4), "{took:?}");
 }
 
 #[actix_web::test]
