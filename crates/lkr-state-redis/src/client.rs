@@ -187,7 +187,7 @@ impl RedisClient {
 
     async fn link(&self, deadline: Instant) -> Result<Object<Links>, Failure> {
         match timeout_at(deadline, self.pool.get()).await {
-            Ok(got) => got.map_err(Failure::from_pool),
+            Ok(got) => got.map_err(|error| self.judged(Failure::from_pool(error))),
             Err(_) => Err(Failure::unsent("no connection to Redis in time")),
         }
     }
@@ -201,8 +201,14 @@ impl RedisClient {
         }
     }
 
+    /// While a store is opened, a server that does not take the password is a mistake in the configuration; later it is away.
+    fn judged(&self, failure: Failure) -> Failure {
+        if self.installation.get().is_some() { failure.of_open_store() } else { failure }
+    }
+
     /// Closes a connection that failed, and has those of its age replaced.
     fn failed(&self, link: Object<Links>, failure: Failure) -> Failure {
+        let failure = self.judged(failure);
         if failure.breaks_connection {
             self.links().replace(&link);
             drop(Object::take(link));

@@ -16,6 +16,9 @@ pub(crate) struct Failure {
     pub(crate) breaks_connection: bool,
     /// Whether the server refuses the command itself, for want of rights or because it does not have it.
     pub(crate) is_refusal: bool,
+    /// Whether the server does not take the user and the password, or the user lacks a right. So looks a server with a password that
+    /// has no room for another connection.
+    is_denied: bool,
     /// Whether the server has not the installation that was opened.
     is_emptied: bool,
     kind: ErrorKind,
@@ -40,6 +43,9 @@ const TEMPORARY: [&str; 11] = [
 
 /// What the server refuses until somebody makes room on it.
 const FULL: [&str; 2] = ["OOM", "MISCONF"];
+
+/// What the server says of a user or a password that it does not take.
+const DENIED: [&str; 3] = ["NOAUTH", "WRONGPASS", "NOPERM"];
 
 /// What scripts say of a server without the installation that was opened.
 const EMPTIED: &str = "EMPTIED";
@@ -72,6 +78,7 @@ impl Failure {
             is_unknown,
             breaks_connection: false,
             is_refusal: false,
+            is_denied: false,
             is_emptied: false,
             kind: ErrorKind::Unavailable,
         }
@@ -94,6 +101,8 @@ impl Failure {
             is_unknown: !from_server,
             breaks_connection: !from_server || DEMOTED.contains(&code.as_str()),
             is_refusal: ["NOPERM", "ERR"].contains(&code.as_str()),
+            is_denied: error.kind() == redis::ErrorKind::AuthenticationFailed
+                || DENIED.contains(&code.as_str()),
             is_emptied,
             kind,
         }
@@ -123,6 +132,12 @@ impl Failure {
             PoolError::Timeout(_) => Self::unsent("no connection to Redis in time"),
             error => Self::internal(format!("the pool of connections failed: {error}")),
         }
+    }
+
+    /// The failure of a request to a store that is open. The server took the user and the password when the store was opened, so one of
+    /// them was changed since: until this is mended, the server is away.
+    pub(crate) fn of_open_store(self) -> Self {
+        if self.is_denied { Self { kind: ErrorKind::Unavailable, ..self } } else { self }
     }
 
     pub(crate) fn into_error(self, operation: &'static str) -> Error {

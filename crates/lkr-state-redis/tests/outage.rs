@@ -23,6 +23,34 @@ const LONG: Duration = Duration::from_secs(60);
 const ZERO: Duration = Duration::ZERO;
 const WRITERS: usize = 4;
 
+/// While a password is changed, the server refuses lkr until lkr is started with the new one. Tasks wait meanwhile and do not fail.
+#[tokio::test]
+async fn server_that_refuses_the_password_later_is_unavailable() {
+    let Some(server) = RedisServer::start() else { return };
+    let set_password = |password: &str| {
+        server.command(&["ACL", "SETUSER", "me", "on", "resetpass", password, "~*", "&*", "+@all"]).unwrap();
+        server.command(&["CLIENT", "KILL", "USER", "me"]).unwrap();
+    };
+    set_password(">first");
+    let store = open(config(format!("redis://me:first@127.0.0.1:{}", server.port()))).await;
+    store.state().apply(vec![Write::increment("count")]).await.unwrap();
+    set_password(">second");
+    let refused = [
+        store.state().apply(vec![Write::increment("count")]).await.unwrap_err(),
+        store.state().get("count").await.unwrap_err(),
+        store.state().health().await.unwrap_err(),
+        store.queue().push(TaskId::new(), ZERO).await.unwrap_err(),
+        store.queue().len().await.unwrap_err(),
+    ];
+    for error in refused {
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.to_string().contains("authentication failed"), "{error}");
+    }
+    set_password(">first");
+    store.state().apply(vec![Write::increment("count")]).await.unwrap();
+    assert_eq!(store.state().counter("count").await.unwrap(), 2);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_lose_no_acknowledged_write_and_apply_none_twice() {
     let Some((mut server, store)) = start().await else { return };

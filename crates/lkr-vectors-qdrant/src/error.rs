@@ -24,6 +24,8 @@ pub(crate) struct Failure {
     pub(crate) kind: ErrorKind,
     pub(crate) message: String,
     pub(crate) delivery: Delivery,
+    /// Whether the server did not take the API key.
+    is_denied: bool,
 }
 
 /// The result of internal operations.
@@ -31,7 +33,7 @@ pub(crate) type InternalResult<T> = Result<T, Failure>;
 
 impl Failure {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), delivery: Delivery::Answered }
+        Self { kind, message: message.into(), delivery: Delivery::Answered, is_denied: false }
     }
 
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
@@ -55,7 +57,7 @@ impl Failure {
     }
 
     pub(crate) fn unavailable(delivery: Delivery, message: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Unavailable, message: message.into(), delivery }
+        Self { delivery, ..Self::new(ErrorKind::Unavailable, message) }
     }
 
     /// The server did not answer in time.
@@ -68,9 +70,16 @@ impl Failure {
         !matches!(self.delivery, Delivery::Answered)
     }
 
-    /// The error of an operation.
+    /// The error of opening a store.
+    pub(crate) fn in_opening(self) -> Error {
+        Error::new(self.kind, "open", self.message)
+    }
+
+    /// The error of an operation of an open store. The server took the API key when the store was opened, so the key was changed
+    /// since: until this is mended, the store is away.
     pub(crate) fn in_operation(self, operation: &'static str) -> Error {
-        Error::new(self.kind, operation, self.message)
+        let kind = if self.is_denied { ErrorKind::Unavailable } else { self.kind };
+        Error::new(kind, operation, self.message)
     }
 }
 
@@ -78,7 +87,8 @@ impl From<Status> for Failure {
     fn from(status: Status) -> Self {
         let Some(source) = status.source() else {
             let message = format!("Qdrant answered {:?}: {}", status.code(), status.message());
-            return Self::new(kind_of(status.code()), message);
+            let is_denied = matches!(status.code(), Code::PermissionDenied | Code::Unauthenticated);
+            return Self { is_denied, ..Self::new(kind_of(status.code()), message) };
         };
         // A status with a source was made by the client.
         let was_connected = !causes(source).any(|error| error.is::<ConnectError>());

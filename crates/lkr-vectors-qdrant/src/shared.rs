@@ -59,6 +59,13 @@ impl Shared {
         })
     }
 
+    /// Whether the server answers, is of a supported version and takes the API key.
+    pub(crate) async fn check_health(&self) -> InternalResult<()> {
+        self.connection.check_health().await?;
+        // A check of health needs no API key.
+        self.aliases().await.map(drop)
+    }
+
     /// Waits until no change runs that must run alone.
     pub(crate) async fn share_writes(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.writes).read_owned().await

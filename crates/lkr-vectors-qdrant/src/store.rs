@@ -30,13 +30,8 @@ impl QdrantVectors {
     /// `Invalid` if the options are unusable, `Unavailable` if the server does not answer, and `Internal` if its
     /// release is too old or it refuses the API key.
     pub async fn open(options: QdrantOptions) -> Result<Self> {
-        let shared = Shared::new(options).map_err(|failure| failure.in_operation("open"))?;
-        let check = async {
-            shared.connection.check_health().await?;
-            // A check of health needs no API key.
-            shared.aliases().await
-        };
-        check.await.map_err(|failure| failure.in_operation("open"))?;
+        let shared = Shared::new(options).map_err(Failure::in_opening)?;
+        shared.check_health().await.map_err(Failure::in_opening)?;
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -235,7 +230,7 @@ impl VectorStore for QdrantVectors {
     }
 
     async fn health(&self) -> Result<()> {
-        self.shared.connection.check_health().await.map_err(|failure| failure.in_operation("health"))
+        self.shared.check_health().await.map_err(|failure| failure.in_operation("health"))
     }
 }
 

@@ -242,8 +242,22 @@ async fn api_key_is_sent_and_appears_in_no_debug_output_and_no_error() {
     }
     options.api_key = Some("key-of-this-test".to_owned());
     let store = QdrantVectors::open(options.clone()).await.unwrap();
-    create(&store).await;
+    let name = create(&store).await;
     assert!(!format!("{options:?} {store:?}").contains("of-this-test"));
+
+    // Whoever changes the key has the service wait until it knows the new one. Tasks must not fail meanwhile.
+    server.data.state().api_key = Some("later-key-of-this-test".to_owned());
+    let refused = [
+        store.count(&name, &Filter::all()).await.unwrap_err(),
+        store.upsert(&name, vec![point(0)]).await.unwrap_err(),
+        store.health().await.unwrap_err(),
+    ];
+    for error in refused {
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.reason().contains("Invalid API key"), "{error}");
+    }
+    server.data.state().api_key = Some("key-of-this-test".to_owned());
+    store.health().await.unwrap();
 
     let (_, address) = server.stop().await;
     let error = store.health().await.unwrap_err();
