@@ -1,6 +1,9 @@
 //! Storing a submitted document's text and file before its task is accepted.
 
-use std::{fs::File, time::Instant};
+use std::{
+    fs::File,
+    time::{Duration, Instant},
+};
 
 use lkr_catalog::{ContentDigests, DocumentState, Task, TaskInput, original_path, replaced_path};
 use lkr_domain::{DocId, Original};
@@ -11,6 +14,9 @@ use crate::{
     item::{Content, Item},
     janitor::ACCEPTANCE,
 };
+
+/// How long what is not accepted is being deleted at once: its submitter waits for that, and for long if the store is away.
+const DISCARD: Duration = Duration::from_secs(2);
 
 /// A submitted document and what is stored of it so far.
 pub(crate) struct StagedDocument {
@@ -100,8 +106,8 @@ impl StagedDocument {
         Ok(())
     }
 
-    /// Deletes the stored content unless one of the accepted tasks refers to it. What remains after a failure is collected
-    /// at the next start.
+    /// Deletes the stored content unless one of the accepted tasks refers to it. What remains after a failure or after
+    /// [`DISCARD`] is collected at the next start.
     pub(crate) async fn discard_unless_accepted(&self, ports: &Ports, accepted: &[Task]) {
         let Some(StoredContent { doc_id, revision, original, .. }) = &self.stored else { return };
         let refers = |task: &Task| task.subject.doc_id() == Some(*doc_id) && task.input.revision == *revision;
@@ -112,10 +118,13 @@ impl StagedDocument {
         if !matches!(ports.catalog.is_referenced(*doc_id, *revision).await, Ok(false)) {
             return;
         }
-        let _ = ports.texts.delete(*doc_id, *revision).await;
-        if let Some(original) = original {
-            discard_original(ports, *doc_id, &original.path).await;
-        }
+        let discard = async {
+            let _ = ports.texts.delete(*doc_id, *revision).await;
+            if let Some(original) = original {
+                delete_original(ports, *doc_id, &original.path).await;
+            }
+        };
+        let _ = tokio::time::timeout(DISCARD, discard).await;
     }
 }
 
@@ -129,14 +138,14 @@ async fn put_original(ports: &Ports, doc_id: DocId, file: &File, original: Origi
         Ok(sha256) => Some(Original { sha256: Some(sha256), ..original }),
         Err(error) => {
             tracing::warn!(%doc_id, %error, "cannot store an original; its text is ingested without it");
-            discard_original(ports, doc_id, &original.path).await;
+            let _ = tokio::time::timeout(DISCARD, delete_original(ports, doc_id, &original.path)).await;
             None
         }
     }
 }
 
 /// Deletes an original that no task refers to. After a failure the next start does it.
-async fn discard_original(ports: &Ports, doc_id: DocId, path: &str) {
+async fn delete_original(ports: &Ports, doc_id: DocId, path: &str) {
     if ports.originals.delete(path).await.is_ok() {
         let _ = ports.catalog.forget_upload_at(doc_id, path).await;
     }

@@ -76,8 +76,9 @@ async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
         Some(fallback) => !fallback.status().await.is_remote_empty,
         None => false,
     };
-    let mut health = kb.health().await;
-    let mut embedding = kb.embedding().await.ok().map(EmbeddingItem::from);
+    // At once, because each of them waits for a store that is away.
+    let (mut health, embedding, queue) = tokio::join!(kb.health(), kb.embedding(), kb.queue_status());
+    let mut embedding = embedding.ok().map(EmbeddingItem::from);
     if let Some(model) = services.embedder_reconciler.unreached() {
         let reason =
             format!("the model {model}, which the settings name, cannot be reached; the log has the reason");
@@ -86,7 +87,7 @@ async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
     }
     let readiness = Readiness {
         embedding,
-        queue: kb.queue_status().await.ok().map(QueueItem::from),
+        queue: queue.ok().map(QueueItem::from),
         workers: Some(kb.worker_status().into()),
         ..Readiness::new(health, goes_on, kb.ingestion_waits_for())
     };
