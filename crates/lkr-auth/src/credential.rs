@@ -74,10 +74,8 @@ impl Auth {
             return Ok(Some(operator));
         }
         let found = self.live_session(&hash).await?;
-        Ok(found.map(|(account, _)| Identity {
-            account: Account::from(&account),
-            credential: Credential::Session,
-        }))
+        let credential = Credential::Session;
+        Ok(found.map(|account| Identity { account: Account::from(&account), credential }))
     }
 
     async fn by_key(&self, token: &str) -> Result<Option<Identity>> {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use lkr_auth::{AuditAction, Auth, AuthOptions, ErrorKind, NewAccount, Role};
-use lkr_state::{MemoryState, StateStore};
+use lkr_state::{Expect, MemoryState, StateStore, StateStoreExt, Write};
 
 use crate::support::{
     OPERATOR, OTHER, PASSWORD, RaceInjector, actions, add, all_records, attempt, auth_over, by, disabled,
-    kind_of, options, role,
+    kind_of, login, options, role,
 };
 
 const NEW: NewAccount<'static> =
@@ -164,4 +164,20 @@ async fn invalid_requests_are_refused_before_a_password_is_hashed() {
     assert!(made.is_ok());
     let refused = (kind_of(registered), kind_of(created), kind_of(reset));
     assert_eq!(refused, (ErrorKind::Taken, ErrorKind::Taken, ErrorKind::NotFound));
+}
+
+/// As when the shared store returns: the session that was written meanwhile gets the version of that store.
+#[tokio::test]
+async fn logout_ends_a_session_whose_record_got_another_version() {
+    let (auth, races, _, state) = with_rival().await;
+    let token = login(&auth, "bob", PASSWORD).await.unwrap().token;
+    races.before_next_step(async move {
+        let records = all_records(&*state).await;
+        let (key, value) = records.into_iter().find(|(key, _)| key.starts_with("auth/session/")).unwrap();
+        let before = state.get(&key).await.unwrap().unwrap().version;
+        state.apply(vec![Write::put(key.clone(), Expect::Any, value)]).await.unwrap();
+        assert_ne!(state.get(&key).await.unwrap().unwrap().version, before);
+    });
+    assert!(auth.logout(&token).await.unwrap());
+    assert_eq!(kind_of(auth.authenticate(&token).await), ErrorKind::Unauthenticated);
 }
