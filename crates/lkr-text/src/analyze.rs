@@ -116,6 +116,9 @@ fn for_each_form_in(
     match segment.kind {
         SegmentKind::Word => for_each_piece(text, &range, &mut |piece| match piece {
             Piece::Whole(whole, range) => emit(TermForm::Verbatim(truncate(bare(&whole))), range, visit),
+            Piece::Joined(word, range) => {
+                emit(TermForm::Word(truncate(lower(&word).into_owned())), range, visit);
+            }
             Piece::Part(range) => {
                 emit(TermForm::Word(truncate(lower(slice(text, &range)).into_owned())), range, visit);
             }

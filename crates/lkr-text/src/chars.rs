@@ -31,11 +31,23 @@ pub(crate) fn class(c: char) -> CharClass {
     }
 }
 
-/// Whether `c` belongs to the character before it: a combining mark, a joiner or a variation selector.
+/// Whether `c` belongs to the character before it: a combining mark, a joiner, a variation selector or an invisible
+/// character within a word.
 pub(crate) fn is_mark(c: char) -> bool {
+    !c.is_ascii() && (is_combining(c) || is_invisible(c))
+}
+
+/// Whether `c` changes the character before it: a combining mark, a joiner or a variation selector.
+pub(crate) fn is_combining(c: char) -> bool {
     !c.is_ascii()
         && (is_combining_mark(c)
             || matches!(c, '\u{200c}' | '\u{200d}' | '\u{ff9e}' | '\u{ff9f}' | '\u{1f3fb}'..='\u{1f3ff}'))
+}
+
+/// Characters that do not end a word and have no form: the soft hyphen, the word joiner, and the marks of the direction of
+/// writing. A word with one of them is the word without it.
+pub(crate) const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
 }
 
 /// Chinese, Japanese and Korean letters.
@@ -43,9 +55,10 @@ pub(crate) fn is_cjk(c: char) -> bool {
     is_han(c) || is_kana(c) || is_hangul(c) || matches!(c, '\u{3100}'..='\u{312f}')
 }
 
-/// Chinese characters, including the iteration mark and the ideographic zero.
+/// Chinese characters, including the iteration mark, the ideographic zero, and the radicals, which some fonts of PDF files
+/// have in the place of the characters.
 pub(crate) fn is_han(c: char) -> bool {
-    matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+    matches!(c, '\u{2e80}'..='\u{2fd5}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
         | '\u{20000}'..='\u{323af}' | '々' | '〆' | '〇')
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     chars::{CharClass, class},
-    word::{rest, slice},
+    word::{in_one_line, is_hyphenated, rest, slice},
 };
 
 /// A piece of a word for analysis.
@@ -12,6 +12,8 @@ use crate::{
 pub(crate) enum Piece {
     /// A compound as a whole: a term that is neither stemmed nor a stop word.
     Whole(String, Range<usize>),
+    /// A word that is hyphenated at the end of a line, without its hyphen: a plain word.
+    Joined(String, Range<usize>),
     /// A plain word.
     Part(Range<usize>),
 }
@@ -63,12 +65,25 @@ fn compound(text: &str, range: &Range<usize>, parts: &[Range<usize>], visit: &mu
     }
     let identifier = word.contains(|c: char| c.is_ascii_digit() || matches!(c, '_' | '.' | ':' | '@'));
     if identifier {
-        visit(Piece::Whole(word.replace(['\u{2010}', '\u{2011}'], "-"), range.clone()));
+        visit(Piece::Whole(in_one_line(word, "-").replace(['\u{2010}', '\u{2011}'], "-"), range.clone()));
     }
     if let Some(version) = word.strip_prefix(['v', 'V']).filter(|rest| is_version(rest)) {
         return number(version, &(range.end - version.len()..range.end), visit);
     }
+    if is_hyphenated(word) {
+        joined(text, parts, visit);
+    }
     parts.iter().for_each(|part| camel_case(text, part, visit));
+}
+
+/// The words that are hyphenated at the end of a line: each is two parts of a compound.
+fn joined(text: &str, parts: &[Range<usize>], visit: &mut impl FnMut(Piece)) {
+    for (first, second) in parts.iter().zip(parts.iter().skip(1)) {
+        if is_hyphenated(slice(text, &(first.end..second.start))) {
+            let range = first.start..second.end;
+            visit(Piece::Joined(in_one_line(slice(text, &range), "").into_owned(), range));
+        }
+    }
 }
 
 /// Groups of digits: `3.14`, `1,000`, `10:30`, `1.2.3`. They are whole terms. A version is also indexed by its first

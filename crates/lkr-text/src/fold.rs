@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
+use crate::chars::is_invisible;
+
 /// `word` in NFKC and lower case, with its accents.
 pub(crate) fn lower(word: &str) -> Cow<'_, str> {
     if word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
@@ -52,7 +54,8 @@ fn push_stripped(to: &mut String, c: char) {
 /// Invisible formatting characters, and the spaces that NFKC puts before lone marks.
 fn is_ignorable(c: char) -> bool {
     c.is_whitespace()
-        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}')
+        || is_invisible(c)
+        || matches!(c, '\u{200b}'..='\u{200d}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}')
 }
 
 #[cfg(test)]

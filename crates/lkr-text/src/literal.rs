@@ -6,7 +6,7 @@ use crate::{
     analyze::{Side, TermForm, bare, for_each_form},
     chars::{CharClass, class},
     compound::is_version,
-    word::{Segment, SegmentKind, clusters, segments, slice},
+    word::{Segment, SegmentKind, clusters, in_one_line, is_hyphenated, segments, slice},
 };
 
 /// The most words of a query in which names are identifiers. A longer query is a question, and a name in it
@@ -130,25 +130,56 @@ fn word_units(text: &str) -> Vec<Range<usize>> {
 }
 
 fn phrase(text: &str) -> Phrase {
-    word_units(text).iter().map(|range| bare(slice(text, range))).collect()
+    word_units(text).iter().map(|range| bare(&in_one_line(slice(text, range), ""))).collect()
 }
 
-/// The byte ranges of `phrase` in `text`.
+/// The byte ranges of `phrase` in `text`. A word that is hyphenated at the end of a line is also compared with its hyphen,
+/// and as two words.
 fn phrase_ranges(text: &str, phrase: &Phrase) -> Vec<Range<usize>> {
     if !may_contain(text, phrase) {
         return Vec::new();
     }
+    let units = word_units(text);
+    let mut ranges = ranges_among(text, &units, phrase);
+    if units.iter().any(|unit| is_hyphenated(slice(text, unit))) {
+        let units: Vec<Range<usize>> = units.iter().flat_map(|unit| lines(text, unit)).collect();
+        let new = ranges_among(text, &units, phrase).into_iter().filter(|range| !ranges.contains(range));
+        let new: Vec<Range<usize>> = new.collect();
+        ranges.extend(new);
+    }
+    ranges
+}
+
+/// The byte ranges of `phrase` among the words of `text` at `units`.
+fn ranges_among(text: &str, units: &[Range<usize>], phrase: &Phrase) -> Vec<Range<usize>> {
     let is_word = |(range, expected): (&Range<usize>, &String)| is_bare_form(expected, slice(text, range));
     let matches = |window: &&[Range<usize>]| window.iter().zip(phrase).all(is_word);
     let span = |window: &[Range<usize>]| Some(window.first()?.start..window.last()?.end);
-    word_units(text).windows(phrase.len().max(1)).filter(matches).filter_map(span).collect()
+    units.windows(phrase.len().max(1)).filter(matches).filter_map(span).collect()
+}
+
+/// The words of a unit in each of its lines.
+fn lines(text: &str, unit: &Range<usize>) -> Vec<Range<usize>> {
+    if !is_hyphenated(slice(text, unit)) {
+        return vec![unit.clone()];
+    }
+    let mut at = unit.start;
+    let lines = slice(text, unit).split_inclusive(['\n', '\r']).flat_map(|line| {
+        let start = at;
+        at += line.len();
+        word_units(line).into_iter().map(move |word| start + word.start..start + word.end)
+    });
+    lines.collect()
 }
 
 /// Whether `text` may contain `phrase`. Most texts contain few of a query's words, and finding none of them takes less time than
 /// dividing the text into words.
 fn may_contain(text: &str, phrase: &Phrase) -> bool {
     let longest = phrase.iter().filter(|word| word.is_ascii()).max_by_key(|word| word.len());
-    let is_changed = || !text.is_ascii() && text.chars().any(may_become_ascii);
+    let is_changed = || {
+        let is_hyphenated = text.contains("-\n") || text.contains("-\r");
+        is_hyphenated || !text.is_ascii() && text.chars().any(may_become_ascii)
+    };
     longest.is_none_or(|word| contains_in_any_case(text, word) || is_changed())
 }
 
@@ -173,6 +204,9 @@ fn may_become_ascii(c: char) -> bool {
 
 /// Whether `bare(word)` is `expected`.
 fn is_bare_form(expected: &str, word: &str) -> bool {
+    if is_hyphenated(word) {
+        return ["", "-"].iter().any(|hyphen| bare(&in_one_line(word, hyphen)) == expected);
+    }
     if !word.is_ascii() {
         return bare(word) == expected;
     }
@@ -294,6 +328,23 @@ mod tests {
         check_phrase("der Straße nach", "Der STRASSE nach", &["Der STRASSE nach"]);
         check_phrase("well-known sea", "a well‐known sea", &[]);
         check_phrase("东 sea", "东 Sea, 东海", &["东 Sea"]);
+    }
+
+    #[test]
+    fn phrases_match_words_that_are_hyphenated_at_the_end_of_a_line() {
+        let text = "an implemen-\ntation of long-\nterm goals";
+        for (query, found) in [
+            ("\"implementation of\"", true),
+            ("\"long term goals\"", true),
+            ("\"long-term goals\"", true),
+            ("\"the implementation\"", false),
+        ] {
+            assert_eq!(matches(query, &[text]).0, found, "{query}");
+        }
+        let ranges = Literals::of("\"an implementation\"").ranges(text);
+        let found: Vec<_> = ranges.into_iter().map(|range| text.get(range).unwrap()).collect();
+        assert_eq!(found, ["an implemen-\ntation"]);
+        assert!(matches("\"Donaudampf fährt\"", &["die Donau\u{ad}dampf fährt"]).0);
     }
 
     #[test]

@@ -127,6 +127,12 @@ mod tests {
         check("FOO_BAR", "", "since v1.2.3 of foo_bar");
         check("bar", "", "since v1.2.3 of foo_bar");
         check("2", "", "part V.2");
+        check("implementations", "en", "an implemen-\n  tation of it");
+        check("long", "en", "the long-\r\nterm goal");
+        check("main.rs-like", "en", "a main.rs-\nlike file");
+        check("Donaudampfschiff", "de", "das Donau\u{ad}dampf\u{ad}schiff");
+        check("Donaudampfschiff", "de", "das Donau\u{ad}\ndampf\u{ad}schiff");
+        check("日本", "ja", "\u{2f47}本");
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Segmentation of text into words, compounds, and runs of scripts without spaces.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use crate::chars::{CharClass, class, is_mark};
+
+/// The hyphens that a word has at the end of a line, and the one that is only shown there.
+const HYPHENS: [char; 3] = ['-', '\u{2010}', '\u{ad}'];
 
 /// The kind of a [`Segment`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +27,8 @@ pub(crate) struct Segment {
 
 /// The byte ranges of the words of `text`, in order, without overlap.
 ///
-/// A compound such as `foo_bar.baz`, `v1.2.3` or `well-known` is one word. So is a run of characters of a script
-/// without spaces, and each pictograph.
+/// A compound such as `foo_bar.baz`, `v1.2.3` or `well-known` is one word. So is a word that is hyphenated at the end of a
+/// line, a run of characters of a script without spaces, and each pictograph.
 #[must_use]
 pub fn words(text: &str) -> Vec<Range<usize>> {
     segments(text).map(|segment| segment.range).collect()
@@ -54,6 +57,22 @@ pub(crate) fn clusters<'a>(text: &'a str, run: &Range<usize>) -> impl Iterator<I
         start = unit.end;
         (!unit.is_empty()).then_some(unit)
     })
+}
+
+/// Whether a word is continued in another line.
+pub(crate) fn is_hyphenated(word: &str) -> bool {
+    word.contains(is_line_end)
+}
+
+/// A word in one line. `hyphen` replaces each hyphen at the end of a line.
+pub(crate) fn in_one_line<'a>(word: &'a str, hyphen: &str) -> Cow<'a, str> {
+    if !is_hyphenated(word) {
+        return Cow::Borrowed(word);
+    }
+    let lines =
+        word.split(is_line_end).map(|line| line.trim_matches([' ', '\t'])).filter(|line| !line.is_empty());
+    let parts: Vec<&str> = lines.map(|line| line.strip_suffix(HYPHENS).unwrap_or(line)).collect();
+    Cow::Owned(parts.join(hyphen))
 }
 
 /// The slice of `text` at `range`; empty if the range is out of bounds.
@@ -90,7 +109,7 @@ fn cluster_end(text: &str, start: usize) -> usize {
 /// The end of a word or compound: parts of letters and digits with single joiners between them.
 fn word_end(text: &str, start: usize) -> usize {
     let mut end = run_end(text, start, |c| class(c) == CharClass::Word);
-    while let Some(joiner) = joiner_length(text, end) {
+    while let Some(joiner) = joiner_length(text, end).or_else(|| hyphenation_length(text, end)) {
         end = run_end(text, end + joiner, |c| class(c) == CharClass::Word);
     }
     end + language_suffix(text, end)
@@ -112,6 +131,28 @@ fn joiner_length(text: &str, at: usize) -> Option<usize> {
         next.is_ascii_digit() && before.is_some_and(|c| c.is_ascii_digit())
     };
     (!matches!(joiner, ':' | ',') || length == 2 || between_digits()).then_some(length)
+}
+
+/// The length in bytes of the hyphen, the line end and the indentation at `at` between two parts of a word that is
+/// hyphenated at the end of a line. A soft hyphen is part of the text before `at`.
+fn hyphenation_length(text: &str, at: usize) -> Option<usize> {
+    let (head, tail) = text.split_at_checked(at)?;
+    let after = match tail.strip_prefix(HYPHENS) {
+        Some(after) => after,
+        None if head.ends_with('\u{ad}') => tail,
+        None => return None,
+    };
+    let line = after
+        .strip_prefix("\r\n")
+        .or_else(|| after.strip_prefix(is_line_end))?
+        .trim_start_matches([' ', '\t']);
+    let continues =
+        head.trim_end_matches('\u{ad}').ends_with(char::is_lowercase) && line.starts_with(char::is_lowercase);
+    continues.then_some(tail.len() - line.len())
+}
+
+const fn is_line_end(c: char) -> bool {
+    matches!(c, '\n' | '\r')
 }
 
 /// The length of a suffix `++` or `#`, as in the names C++, C# and F#.
@@ -150,6 +191,32 @@ mod tests {
         check("C++ and C# or a+b #tag", &["C++", "and", "C#", "or", "a", "b", "tag"]);
         check("me@example.com ___ __init__", &["me@example.com", "init"]);
         check("src/main.rs", &["src", "main.rs"]);
+    }
+
+    #[test]
+    fn words_keeps_invisible_characters_within_words() {
+        check("Donau\u{ad}dampf\u{ad}schiff \u{ad}a\u{ad}", &["Donau\u{ad}dampf\u{ad}schiff", "a\u{ad}"]);
+        check("a\u{2060}b \u{200f}שלום\u{200f}, c\u{200b}d", &["a\u{2060}b", "שלום\u{200f}", "c", "d"]);
+    }
+
+    #[test]
+    fn words_keeps_hyphenated_words_whole() {
+        check("an implemen-\ntation of it", &["an", "implemen-\ntation", "of", "it"]);
+        check("state-of-\r\n  the-art, Wör\u{2010}\rter", &["state-of-\r\n  the-art", "Wör\u{2010}\rter"]);
+        check("implemen\u{ad}\ntation", &["implemen\u{ad}\ntation"]);
+        check(
+            "EU-\nwide a-\nB 5-\nfold x--\ny a -\nb",
+            &["EU", "wide", "a", "B", "5", "fold", "x", "y", "a", "b"],
+        );
+        check("end-\n\nnext- b-\n- c", &["end", "next", "b", "c"]);
+        for (word, joined, hyphenated) in [
+            ("implemen-\ntation", "implementation", "implemen-tation"),
+            ("state-of-\r\n  the-art", "state-ofthe-art", "state-of-the-art"),
+            ("implemen\u{ad}\ntation", "implementation", "implemen-tation"),
+            ("well-known", "well-known", "well-known"),
+        ] {
+            assert_eq!((&*in_one_line(word, ""), &*in_one_line(word, "-")), (joined, hyphenated));
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ const fn is_line_break(c: char) -> bool {
 }
 
 fn is_letter(c: char) -> bool {
-    c.is_alphabetic() || crate::chars::is_mark(c)
+    c.is_alphabetic() || crate::chars::is_combining(c)
 }
 
 fn is_symbol(c: char) -> bool {
