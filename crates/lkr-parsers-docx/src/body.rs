@@ -12,6 +12,7 @@ use crate::{
     numbering::Lists,
     shape::{Shape, ShapeFill},
     styles::{Styles, level_of},
+    symbol_font,
     xml::{ElementKind, XmlEvent, attribute},
 };
 
@@ -236,7 +237,9 @@ impl<'a> BodyReader<'a> {
         let readable = text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n'));
         match self.paragraph() {
             Some(paragraph) => {
-                paragraph.text.extend(paragraph.formula_sign.take().into_iter().chain(readable));
+                let (signs, font) = (paragraph.formula.take_signs(), paragraph.symbol_font());
+                paragraph.text.push_str(&signs);
+                paragraph.text.extend(readable.map(|c| symbol_font::character(font, c)));
             }
             None => {
                 let text = readable.collect();
@@ -246,10 +249,13 @@ impl<'a> BodyReader<'a> {
         Ok(())
     }
 
-    /// Adds a character of a font. Those of symbol fonts are in the private use area and have no text.
+    /// Adds a character of a font. Those of symbol fonts are in the private use area; the ones that are no letters or signs
+    /// have no text.
     fn push_symbol(&mut self, tag: &BytesStart<'_>) -> Result<()> {
         let code = attribute(tag, "char").and_then(|code| u32::from_str_radix(&code, 16).ok());
-        match code.and_then(char::from_u32).filter(|c| !('\u{e000}'..='\u{f8ff}').contains(c)) {
+        let font = attribute(tag, "font").unwrap_or_default();
+        let symbol = code.and_then(char::from_u32).map(|c| symbol_font::character(&font, c));
+        match symbol.filter(|c| !('\u{e000}'..='\u{f8ff}').contains(c)) {
             Some(c) => self.push_text(c.encode_utf8(&mut [0; 4])),
             None => Ok(()),
         }
@@ -276,18 +282,22 @@ impl<'a> BodyReader<'a> {
             None => styles.heading(style),
         };
         let text = paragraph.text;
-        let item = match level {
-            Some(level) => BodyItem::Heading { level, text },
-            None if text.trim().is_empty() => BodyItem::Paragraph(text),
-            None => {
-                let style_list = styles.list(style);
-                let list = paragraph.list.as_deref().or(style_list.map(|(list, _)| list));
-                let level = paragraph.list_level.or(style_list.map(|(_, level)| level)).unwrap_or_default();
-                match list.filter(|list| *list != "0") {
-                    Some(list) => BodyItem::ListItem { level, mark: self.lists.mark(list, level), text },
-                    None => BodyItem::Paragraph(text),
+        let style_list = styles.list(style);
+        let list = paragraph.list.as_deref().or(style_list.map(|(list, _)| list));
+        let list = list.filter(|list| *list != "0" && !text.trim().is_empty());
+        let list_level = paragraph.list_level.or(style_list.map(|(_, level)| level)).unwrap_or_default();
+        let item = match (level, list) {
+            (Some(level), list) => {
+                // It counts in its list, so that the items below it have their numbers.
+                if let Some(list) = list {
+                    self.lists.count(list, list_level);
                 }
+                BodyItem::Heading { level, text }
             }
+            (None, Some(list)) => {
+                BodyItem::ListItem { level: list_level, mark: self.lists.mark(list, list_level), text }
+            }
+            (None, None) => BodyItem::Paragraph(text),
         };
         self.push_item(item);
         self.push_items(paragraph.boxes);

@@ -4,7 +4,9 @@ use quick_xml::events::BytesStart;
 
 use crate::{
     body_item::{BodyItem, Table},
+    formula::Formula,
     styles::Styles,
+    symbol_font,
     xml::{ElementKind, attribute, is_on},
 };
 
@@ -128,8 +130,11 @@ pub(crate) struct Paragraph {
     in_properties: bool,
     /// Whether the run properties are those of the paragraph mark.
     in_mark_properties: bool,
-    /// The sign to write before the next text of a formula, such as `^`.
-    pub(crate) formula_sign: Option<char>,
+    pub(crate) formula: Formula,
+    /// Where the open pronunciation of some text begins.
+    pronunciation_start: Option<usize>,
+    /// The pronunciation of the text that follows.
+    pronunciation: String,
     /// The items in text boxes that are anchored in the paragraph. They follow it.
     pub(crate) boxes: Vec<BodyItem>,
     inherited: InheritedVisibility,
@@ -149,6 +154,8 @@ struct Run {
     is_tiny: bool,
     /// Whether the run itself sets a colour, which overrides that of a style.
     has_color: bool,
+    /// Whether its letters are those of the font Symbol.
+    is_symbol: bool,
 }
 
 impl Paragraph {
@@ -170,11 +177,12 @@ impl Paragraph {
                 self.has_background |= styles.theme_colors.is_background(kind, tag);
             }
             ElementKind::Run => self.open_run(styles),
+            ElementKind::Pronunciation => self.pronunciation_start = Some(self.text.len()),
             ElementKind::FieldMark => self.mark_field(&attribute(tag, "fldCharType").unwrap_or_default()),
-            ElementKind::Subscript => self.formula_sign = Some('_'),
-            ElementKind::Superscript => self.formula_sign = Some('^'),
-            ElementKind::Denominator => self.formula_sign = Some('/'),
-            _ if !self.in_properties => self.apply_to_run(kind, tag, styles),
+            _ if !self.in_properties => {
+                self.formula.start(kind, tag, self.text.len());
+                self.apply_to_run(kind, tag, styles);
+            }
             _ => {}
         }
     }
@@ -186,11 +194,28 @@ impl Paragraph {
             }
             ElementKind::RunProperties => self.in_mark_properties = false,
             ElementKind::Run => drop(self.runs.pop()),
-            ElementKind::Subscript | ElementKind::Superscript | ElementKind::Denominator => {
-                self.formula_sign = None;
+            ElementKind::Pronunciation => {
+                let start =
+                    self.pronunciation_start.take().filter(|start| self.text.is_char_boundary(*start));
+                self.pronunciation = start.map(|start| self.text.split_off(start)).unwrap_or_default();
             }
-            _ => {}
+            ElementKind::Ruby => self.push_pronunciation(),
+            kind => self.formula.end(kind, &mut self.text),
         }
+    }
+
+    /// Adds the pronunciation after the text that it belongs to, so that the text is not apart from what precedes it.
+    fn push_pronunciation(&mut self) {
+        let pronunciation = std::mem::take(&mut self.pronunciation);
+        if !pronunciation.trim().is_empty() {
+            self.text.push_str(&format!("({})", pronunciation.trim()));
+        }
+    }
+
+    /// The name of the open run's font, if that is the one of Greek letters and signs; empty otherwise.
+    pub(crate) fn symbol_font(&self) -> &'static str {
+        let is_symbol = self.runs.last().is_some_and(|run| run.is_symbol);
+        if is_symbol { symbol_font::SYMBOL } else { "" }
     }
 
     /// Whether the next text is visible only if something is behind its transparent text box.
@@ -239,6 +264,7 @@ impl Paragraph {
             has_background: styles.has_background(style),
             is_tiny: false,
             has_color: false,
+            is_symbol: false,
         });
     }
 
@@ -257,6 +283,9 @@ impl Paragraph {
             }
             ElementKind::Vanish => run.is_hidden = is_on(tag),
             ElementKind::Size => run.is_tiny = is_tiny(tag),
+            ElementKind::Fonts => {
+                run.is_symbol = attribute(tag, "ascii").as_deref() == Some(symbol_font::SYMBOL);
+            }
             ElementKind::Color => {
                 (run.is_white, run.has_color) = (styles.theme_colors.is_white_text(tag), true);
             }

@@ -20,6 +20,8 @@ pub(crate) enum ElementKind {
     Color,
     /// The font size.
     Size,
+    /// The names of the fonts.
+    Fonts,
     Shading,
     Highlight,
     /// The background of all pages.
@@ -51,7 +53,25 @@ pub(crate) enum ElementKind {
     MathText,
     Subscript,
     Superscript,
+    Numerator,
     Denominator,
+    /// A part of a formula in brackets, and its signs.
+    Delimiters,
+    DelimiterBegin,
+    DelimiterSeparator,
+    DelimiterEnd,
+    /// An operator with limits, such as a sum, and its sign.
+    Operator,
+    OperatorSign,
+    Root,
+    /// A matrix, or an array of equations.
+    Rows,
+    MatrixRow,
+    /// What a part of a formula contains.
+    Argument,
+    /// Text with its pronunciation, which comes first.
+    Ruby,
+    Pronunciation,
     Tab,
     Break,
     Hyphen,
@@ -77,6 +97,10 @@ pub(crate) enum ElementKind {
     BasedOn,
     AbstractNum,
     AbstractNumId,
+    /// The list style that a definition belongs to.
+    StyleLink,
+    /// The list style whose definition is used instead of this one.
+    NumberingStyleLink,
     ListInstance,
     Level,
     LevelOverride,
@@ -173,7 +197,18 @@ fn math(name: &str) -> ElementKind {
         "t" => ElementKind::MathText,
         "sub" => ElementKind::Subscript,
         "sup" => ElementKind::Superscript,
+        "num" => ElementKind::Numerator,
         "den" => ElementKind::Denominator,
+        "d" => ElementKind::Delimiters,
+        "begChr" => ElementKind::DelimiterBegin,
+        "sepChr" => ElementKind::DelimiterSeparator,
+        "endChr" => ElementKind::DelimiterEnd,
+        "nary" => ElementKind::Operator,
+        "chr" => ElementKind::OperatorSign,
+        "rad" => ElementKind::Root,
+        "m" | "eqArr" => ElementKind::Rows,
+        "mr" => ElementKind::MatrixRow,
+        "e" => ElementKind::Argument,
         _ => ElementKind::Other,
     }
 }
@@ -211,6 +246,7 @@ fn run(name: &str) -> ElementKind {
         "vanish" => ElementKind::Vanish,
         "color" => ElementKind::Color,
         "sz" => ElementKind::Size,
+        "rFonts" => ElementKind::Fonts,
         "shd" => ElementKind::Shading,
         "highlight" => ElementKind::Highlight,
         "t" => ElementKind::Text,
@@ -218,6 +254,8 @@ fn run(name: &str) -> ElementKind {
         "br" | "cr" => ElementKind::Break,
         "noBreakHyphen" => ElementKind::Hyphen,
         "sym" => ElementKind::Symbol,
+        "ruby" => ElementKind::Ruby,
+        "rt" => ElementKind::Pronunciation,
         "footnoteReference" => ElementKind::FootnoteReference,
         "endnoteReference" => ElementKind::EndnoteReference,
         "footnote" => ElementKind::Footnote,
@@ -236,6 +274,8 @@ fn definition(name: &str) -> ElementKind {
         "numId" => ElementKind::NumberingId,
         "abstractNum" => ElementKind::AbstractNum,
         "abstractNumId" => ElementKind::AbstractNumId,
+        "styleLink" => ElementKind::StyleLink,
+        "numStyleLink" => ElementKind::NumberingStyleLink,
         "num" => ElementKind::ListInstance,
         "lvl" => ElementKind::Level,
         "lvlOverride" => ElementKind::LevelOverride,

@@ -9,12 +9,14 @@ mod container;
 mod docx_xml;
 mod element;
 mod error;
+mod formula;
 mod notes;
 mod numbering;
 mod office;
 mod package;
 mod shape;
 mod styles;
+mod symbol_font;
 mod utf8;
 mod xml;
 

@@ -20,6 +20,10 @@ const MAX_PATTERN_BYTES: usize = 60;
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     definitions: HashMap<String, [Level; LEVELS]>,
+    /// The definition that each list style has.
+    of_styles: HashMap<String, String>,
+    /// The list style of each definition that has no levels of its own.
+    styles: HashMap<String, String>,
     instances: HashMap<String, ListInstance>,
     counters: HashMap<String, [Option<u32>; LEVELS]>,
 }
@@ -49,7 +53,23 @@ impl Lists {
                 XmlEvent::Text(..) => {}
             }
         }
-        Ok(reader.lists)
+        Ok(reader.lists.resolved())
+    }
+
+    /// The same with each list defined by the levels that it has.
+    fn resolved(mut self) -> Self {
+        for instance in self.instances.values_mut() {
+            let style = self.styles.get(&instance.definition);
+            if let Some(definition) = style.and_then(|style| self.of_styles.get(style)) {
+                instance.definition.clone_from(definition);
+            }
+        }
+        self
+    }
+
+    /// Counts a paragraph on `level` of the list `id` that is shown without its marker, such as a heading.
+    pub(crate) fn count(&mut self, id: &str, level: u8) {
+        let _shown_elsewhere = self.mark(id, level);
     }
 
     /// The marker of the next item on `level` of the list `id`.
@@ -186,6 +206,14 @@ impl NumberingReader {
                 self.instance = attribute(tag, "numId").map(|id| (id, ListInstance::default()));
             }
             ElementKind::Level | ElementKind::LevelOverride => self.level = level(),
+            ElementKind::StyleLink => {
+                let definition = self.definition.as_ref().map(|(id, _)| id.clone());
+                self.lists.of_styles.extend(value().zip(definition));
+            }
+            ElementKind::NumberingStyleLink => {
+                let definition = self.definition.as_ref().map(|(id, _)| id.clone());
+                self.lists.styles.extend(definition.zip(value()));
+            }
             ElementKind::AbstractNumId => {
                 if let (Some((_, instance)), Some(id)) = (&mut self.instance, value()) {
                     instance.definition = id;

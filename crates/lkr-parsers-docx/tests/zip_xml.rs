@@ -120,6 +120,118 @@ fn character_references_and_symbols_are_resolved() {
 }
 
 #[test]
+fn characters_of_symbol_fonts_are_letters_and_signs() {
+    let fonts = |name: &str| format!("<w:rPr><w:rFonts w:ascii=\"{name}\" w:hAnsi=\"{name}\"/></w:rPr>");
+    let body = format!(
+        "<w:p><w:r><w:t>5 </w:t><w:sym w:font=\"Symbol\" w:char=\"F06D\"/><w:t>m </w:t>\
+         <w:sym w:font=\"Wingdings\" w:char=\"F0E0\"/><w:sym w:font=\"Wingdings\" w:char=\"F04A\"/></w:r>\
+         <w:r>{}<w:t>b\u{f0b3}2</w:t></w:r><w:r>{}<w:t>b</w:t></w:r></w:p>",
+        fonts("Symbol"),
+        fonts("Arial"),
+    );
+    check(&docx(&body, &[]), &["p 5 μm →β≥2b"]);
+}
+
+#[test]
+fn pronunciation_follows_the_text_that_it_belongs_to() {
+    let body = "<w:p><w:r><w:t>私は</w:t></w:r><w:r><w:ruby><w:rubyPr/><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt>\
+        <w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby></w:r><w:r><w:t>に行く</w:t></w:r></w:p>";
+    check(&docx(body, &[]), &["p 私は東京(とうきょう)に行く"]);
+}
+
+#[test]
+fn formulas_have_their_brackets_operators_and_rows() {
+    let run = |text: &str| format!("<m:r><m:t>{text}</m:t></m:r>");
+    let part = |name: &str, content: &str| format!("<m:{name}>{content}</m:{name}>");
+    let argument = |text: &str| part("e", &run(text));
+    let row = |a: &str, b: &str| part("mr", &(argument(a) + &argument(b)));
+    let fraction = |a: &str, b: &str| part("f", &(part("num", &run(a)) + &part("den", &run(b))));
+    let power = |base: &str, exponent: &str| part("sSup", &(part("e", base) + &part("sup", &run(exponent))));
+    for (formula, expected) in [
+        (run("f") + &part("d", &(part("dPr", "") + &argument("x"))), "f(x)"),
+        (
+            part(
+                "d",
+                &format!(
+                    "<m:dPr><m:begChr m:val=\"[\"/><m:sepChr m:val=\";\"/><m:endChr m:val=\"\"/></m:dPr>{}{}",
+                    argument("a"),
+                    argument("b"),
+                ),
+            ),
+            "[a;b",
+        ),
+        (power(&part("d", &argument("x+1")), "2"), "(x+1)^2"),
+        (power(&run("2"), "n+1"), "2^(n+1)"),
+        (power(&run("2"), "-1"), "2^-1"),
+        (fraction("a+b", "c"), "(a+b)/c"),
+        (part("f", &(part("num", &run("1")) + &part("den", &part("d", &argument("a+b"))))), "1/(a+b)"),
+        (
+            part(
+                "nary",
+                &format!(
+                    "<m:naryPr><m:chr m:val=\"∑\"/></m:naryPr>{}{}{}",
+                    part("sub", &run("i=1")),
+                    part("sup", &run("n")),
+                    argument("i"),
+                ),
+            ),
+            "∑_(i=1)^ni",
+        ),
+        (part("nary", &("<m:naryPr/><m:sub/><m:sup/>".to_owned() + &argument("x"))), "∫x"),
+        (part("rad", &("<m:deg/>".to_owned() + &argument("x+1"))), "√(x+1)"),
+        (part("rad", &(part("deg", &run("3")) + &argument("x"))), "3√x"),
+        (part("d", &part("e", &part("m", &(row("1", "2") + &row("3", "4"))))), "(1 2; 3 4)"),
+        (run("x") + &part("d", &part("e", "")), "x"),
+    ] {
+        let body = format!("<w:p><m:oMath>{formula}</m:oMath></w:p>");
+        check(&docx(&body, &[]), &[&format!("p {expected}")]);
+    }
+}
+
+const OUTLINE: &str = "<w:numbering><w:abstractNum w:abstractNumId=\"1\">\
+    <w:lvl w:ilvl=\"0\"><w:numFmt w:val=\"decimal\"/><w:lvlText w:val=\"%1.\"/></w:lvl>\
+    <w:lvl w:ilvl=\"1\"><w:numFmt w:val=\"decimal\"/><w:lvlText w:val=\"%1.%2\"/></w:lvl></w:abstractNum>\
+    <w:num w:numId=\"1\"><w:abstractNumId w:val=\"1\"/></w:num>\
+    <w:abstractNum w:abstractNumId=\"2\"><w:lvl w:ilvl=\"0\"><w:numFmt w:val=\"bullet\"/></w:lvl></w:abstractNum>\
+    <w:num w:numId=\"2\"><w:abstractNumId w:val=\"2\"/></w:num></w:numbering>";
+
+#[test]
+fn numbered_headings_count_in_their_lists() {
+    let styles = "<w:styles><w:style w:styleId=\"h\"><w:name w:val=\"heading 1\"/>\
+        <w:pPr><w:numPr><w:numId w:val=\"1\"/></w:numPr></w:pPr></w:style></w:styles>";
+    let numbered = |style: &str, list: u8, level: u8, text: &str| {
+        format!(
+            "<w:p><w:pPr><w:pStyle w:val=\"{style}\"/><w:numPr><w:ilvl w:val=\"{level}\"/><w:numId w:val=\"{list}\"/>\
+             </w:numPr></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+        )
+    };
+    let body = [
+        styled("h", "Scope"),
+        numbered("", 1, 1, "x"),
+        numbered("", 1, 1, "y"),
+        styled("h", "Terms"),
+        numbered("", 1, 1, "z"),
+        numbered("h", 0, 0, "Annex"),
+        numbered("h", 2, 0, "Notes"),
+    ];
+    check(
+        &docx(&body.concat(), &[("styles", styles), ("numbering", OUTLINE)]),
+        &["h1 Scope", "l 1.1 x\n  1.2 y", "h1 Terms", "l 2.1 z", "h1 Annex", "h1 Notes"],
+    );
+}
+
+#[test]
+fn list_of_a_list_style_has_the_levels_of_the_style() {
+    let numbering = "<w:numbering>\
+        <w:abstractNum w:abstractNumId=\"1\"><w:numStyleLink w:val=\"mine\"/></w:abstractNum>\
+        <w:abstractNum w:abstractNumId=\"2\"><w:styleLink w:val=\"mine\"/>\
+        <w:lvl w:ilvl=\"0\"><w:numFmt w:val=\"upperRoman\"/><w:lvlText w:val=\"%1)\"/></w:lvl></w:abstractNum>\
+        <w:num w:numId=\"1\"><w:abstractNumId w:val=\"1\"/></w:num></w:numbering>";
+    let item = "<w:p><w:pPr><w:numPr><w:numId w:val=\"1\"/></w:numPr></w:pPr><w:r><w:t>x</w:t></w:r></w:p>";
+    check(&docx(&item.repeat(2), &[("numbering", numbering)]), &["l I) x\nII) x"]);
+}
+
+#[test]
 fn list_items_have_markers_of_their_definition() {
     let numbering = "<w:numbering><w:abstractNum w:abstractNumId=\"1\">\
         <w:lvl w:ilvl=\"0\"><w:start w:val=\"2\"/><w:numFmt w:val=\"decimal\"/><w:lvlText w:val=\"%1.\"/></w:lvl>\
