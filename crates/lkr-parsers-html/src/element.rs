@@ -101,7 +101,7 @@ pub(crate) fn role(node: &NodeRef<'_>, name: &str, is_hidden: bool) -> Role {
         "td" | "th" => Role::Cell,
         "pre" | "listing" | "xmp" | "plaintext" => Role::Preformatted,
         "option" | "optgroup" | "select" | "button" | "textarea" | "input" | "label" | "rt" | "rp"
-        | "svg" | "video" | "audio" | "img" | "object" => Role::Spaced,
+        | "svg" | "video" | "audio" | "img" | "object" | "mtr" | "mtd" => Role::Spaced,
         "a" if is_adjacent_link(node) => Role::Spaced,
         _ if is_block(name) => Role::Block,
         _ => script_kind(node, name).map_or(Role::Inline, Role::Script),

@@ -75,13 +75,14 @@ fn is_dropped_control(c: char) -> bool {
 }
 
 fn scan(html: &str, max_tags: usize) -> Sanitized<'_> {
-    let mut scan = Sanitizer { html, max_tags, ..Sanitizer::default() };
+    let is_xml = html.trim_ascii_start().starts_with("<?xml");
+    let mut scan = Sanitizer { html, max_tags, is_xml, ..Sanitizer::default() };
     let mut at = 0;
     while let Some(next) = scan.next_tag(at) {
         at = next;
     }
     let (is_truncated, ends_in_tag) = (scan.is_truncated, scan.ends_in_tag);
-    if !is_truncated && !ends_in_tag {
+    if !is_truncated && !ends_in_tag && !scan.is_expanded {
         return Sanitized { html: Cow::Borrowed(html), is_truncated, ends_in_tag };
     }
     scan.end_hidden_at(html.len());
@@ -97,6 +98,10 @@ struct Sanitizer<'a> {
     copied_to: usize,
     is_truncated: bool,
     ends_in_tag: bool,
+    /// Whether the page is XML, in which `<title/>` is an empty element. In HTML it is a start tag.
+    is_xml: bool,
+    /// Whether empty elements of XML were written as those of HTML.
+    is_expanded: bool,
     tags: usize,
     max_tags: usize,
     stray_brackets: usize,
@@ -163,6 +168,13 @@ impl Sanitizer<'_> {
     fn start(&mut self, tag: &Tag, start: usize) -> usize {
         let name = tag.name;
         let is_foreign = self.is_foreign();
+        if self.is_empty_in_xml(tag, is_foreign) {
+            self.close_implied(name);
+            self.is_hidden_at(start);
+            self.is_expanded = true;
+            self.put(tag.end.saturating_sub(2), tag.end, &format!("></{}>", name.as_str()));
+            return tag.end;
+        }
         if name.is(RAW) && !is_foreign {
             return raw_text_end(self.html, tag);
         }
@@ -192,6 +204,15 @@ impl Sanitizer<'_> {
         }
         self.open(name, start, has_content);
         tag.end
+    }
+
+    /// Whether a tag is an empty element of XML that HTML would read as a start tag.
+    fn is_empty_in_xml(&self, tag: &Tag, is_foreign: bool) -> bool {
+        let is_empty = self.is_xml && tag.is_self_closing && !is_foreign;
+        is_empty
+            && !tag.name.is(VOID | DOCUMENT | FOREIGN)
+            && tag.excess_attributes.is_none()
+            && self.tags <= self.max_tags
     }
 
     fn open(&mut self, name: TagName, start: usize, has_content: bool) {

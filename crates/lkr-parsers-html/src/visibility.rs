@@ -13,9 +13,21 @@ const MIN_VISIBLE_PART: usize = 10;
 /// Rules that hide fewer characters than this are always trusted. See docs/studies.md#hidden-text.
 const MIN_HIDDEN_CHARS: usize = 2_000;
 
-const NEVER_SHOWN: [&str; 11] = [
-    "script", "style", "template", "iframe", "noembed", "noframes", "noscript", "datalist", "audio", "video",
+const NEVER_SHOWN: [&str; 13] = [
+    "script",
+    "style",
+    "template",
+    "iframe",
+    "noembed",
+    "noframes",
+    "noscript",
+    "datalist",
+    "audio",
+    "video",
     "canvas",
+    // Other forms of a formula.
+    "annotation",
+    "annotation-xml",
 ];
 
 const INLINE_ELEMENTS: [&str; 30] = [

@@ -59,6 +59,16 @@ fn exponent_is_marked_after_its_base() {
         ("2<sup>2<sup>n</sup></sup>, <i>10</i><sup><b>6</b></sup>.", "2^2^n, 10^6."),
         ("SO<sub>4</sub><sup>2\u{2212}</sup>, Na<sup>+</sup>, <sup>14</sup>C", "SO4^2\u{2212}, Na+, 14C"),
         ("<math><msup><mn>10</mn><mn>6</mn></msup></math> a", "10^6 a"),
+        ("a <math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> b", "a 1/2 b"),
+        (
+            "a <math><semantics><mfrac><mrow><mi>x</mi><mo>+</mo><mn>1</mn></mrow><msup><mi>y</mi><mn>2</mn></msup></mfrac>\
+             <annotation encoding='application/x-tex'>\\frac</annotation></semantics></math>",
+            "a (x+1)/y^2",
+        ),
+        (
+            "<math><mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr><mtr><mtd><mn>3</mn></mtd></mtr></mtable></math> a",
+            "1 2 3 a",
+        ),
         ("<pre>10<sup>6</sup></pre>", "10^6"),
         // Ordinals, abbreviations and marks are no exponents.
         ("1<sup>st</sup> 19<sup>e</sup> M<sup>me</sup> n<sup>o</sup> 27<sup>a</sup>", "1st 19e Mme no 27a"),
@@ -224,4 +234,15 @@ fn pages_in_other_encodings_are_decoded() {
 fn page_beyond_nesting_limit_has_warning() {
     let parsed = parse(&format!("{}deep words", "<div>".repeat(2000)));
     assert_eq!((parsed.text.as_str(), parsed.warnings.len()), ("deep words", 1));
+}
+
+#[test]
+fn xml_page_with_empty_elements_keeps_its_text() {
+    let body = "<body><h2/><video src='a'/><object data='b' type='c'/><p>words<script src='d'/> and more</p></body></html>";
+    check(
+        &format!(
+            "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><head><title/></head>{body}"
+        ),
+        &["p words and more"],
+    );
 }

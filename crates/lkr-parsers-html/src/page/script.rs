@@ -1,4 +1,4 @@
-//! Exponents and indices, which are marked where they would otherwise change the number or name before them.
+//! Exponents, indices and denominators, which are marked where they would otherwise change the number or name before them.
 
 use dom_query::{NodeData, NodeRef};
 
@@ -11,11 +11,16 @@ const MAX_NODES: usize = 8;
 /// Names of exponents. Other single letters after a base are abbreviations, such as the `o` of `nº`.
 const VARIABLES: &str = "nmkijxytT";
 
-/// A superscript or a subscript.
+/// More nodes of a fraction are not searched for an operator.
+const MAX_FRACTION_NODES: usize = 64;
+
+/// A superscript or a subscript, or a part of a fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScriptKind {
     Super,
     Sub,
+    Numerator,
+    Denominator,
 }
 
 /// What is written before and after a script.
@@ -25,16 +30,22 @@ pub(super) struct Marks {
     pub(super) after: &'static str,
 }
 
-/// The kind of an element: `sup`, `sub`, or the last part of such an element of a formula.
+/// The kind of an element: `sup`, `sub`, or the last part of such an element of a formula, or a part of a fraction.
 pub(crate) fn script_kind(node: &NodeRef<'_>, name: &str) -> Option<ScriptKind> {
     match name {
         "sup" => return Some(ScriptKind::Super),
         "sub" => return Some(ScriptKind::Sub),
-        "mn" | "mi" | "mrow" => {}
+        name if name.starts_with('m') => {}
         _ => return None,
     }
     let parent = node.parent()?;
-    node.prev_element_sibling()?;
+    let is_first = node.prev_element_sibling().is_none();
+    if parent.has_name("mfrac") {
+        return Some(if is_first { ScriptKind::Numerator } else { ScriptKind::Denominator });
+    }
+    if is_first || !matches!(name, "mn" | "mi" | "mrow") {
+        return None;
+    }
     match parent {
         parent if parent.has_name("msup") => Some(ScriptKind::Super),
         parent if parent.has_name("msub") => Some(ScriptKind::Sub),
@@ -47,13 +58,22 @@ pub(crate) fn script_kind(node: &NodeRef<'_>, name: &str) -> Option<ScriptKind> 
 /// 10⁶ becomes `10^6`, because `106` is another number. H₂O stays `H2O`: so it is written where there is no subscript, and
 /// searched for. References to notes and ordinals (`1st`) stay as they are.
 pub(super) fn marks(node: &NodeRef<'_>, kind: ScriptKind, base: &str) -> Marks {
-    let Some(text) = simple_text(node) else {
-        return Marks::default();
-    };
+    let text = || simple_text(node);
     match kind {
-        ScriptKind::Super => exponent(&text, base),
-        ScriptKind::Sub => index(node, &text, base),
+        ScriptKind::Super => text().map(|text| exponent(&text, base)).unwrap_or_default(),
+        ScriptKind::Sub => text().map(|text| index(node, &text, base)).unwrap_or_default(),
+        ScriptKind::Numerator if has_sum(node) => Marks { before: "(", after: ")" },
+        ScriptKind::Numerator => Marks::default(),
+        ScriptKind::Denominator if has_sum(node) => Marks { before: "/(", after: ")" },
+        ScriptKind::Denominator => Marks { before: "/", after: "" },
     }
+}
+
+/// Whether a part of a fraction has an operator after its beginning.
+fn has_sum(node: &NodeRef<'_>) -> bool {
+    let mut text = String::new();
+    node.descendants_it().take(MAX_FRACTION_NODES).for_each(|inner| push_text(&inner, &mut text));
+    text.trim().chars().skip(1).any(is_operator)
 }
 
 fn exponent(text: &str, base: &str) -> Marks {

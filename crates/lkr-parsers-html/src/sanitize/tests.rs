@@ -121,3 +121,17 @@ proptest! {
         prop_assert_eq!(&*sanitize(&html).html, html.as_str());
     }
 }
+
+#[test]
+fn empty_elements_of_xml_have_an_end_tag() {
+    let page = "<html><head><title/><script src=\"a\" /></head><body><p/><a id='b'/>words<br/><svg><g/></svg></body>";
+    let expanded = "<html><head><title></title><script src=\"a\" ></script></head>\
+        <body><p></p><a id='b'></a>words<br/><svg><g/></svg></body>";
+    for start in ["<?xml version=\"1.0\"?>\n", " <?xml version='1.0' encoding='utf-8'?><!DOCTYPE html>"] {
+        let sanitized = sanitize(&format!("{start}{page}"));
+        assert_eq!(sanitized.html, format!("{start}{expanded}"));
+        assert!(!sanitized.is_truncated);
+        assert!(dom_query::Document::from(&*sanitized.html).select("body").text().contains("words"));
+    }
+    assert_unchanged(page);
+}
