@@ -11,6 +11,11 @@ const SAMPLE_BYTES: usize = 64 * 1024;
 /// The first bytes of an OLE compound file, the container of old Word documents and of encrypted DOCX files.
 const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
+/// The first bytes of a document in the Rich Text Format, whose markup is text too.
+const RTF: &[u8] = b"{\\rtf1";
+
+const RTF_NAME: &str = "an RTF document";
+
 /// Rejects bytes that are clearly not of `format`. Ambiguous bytes pass, because the parser rejects what it cannot read.
 ///
 /// # Errors
@@ -50,6 +55,9 @@ fn text(format: Format, bytes: &[u8]) -> Result<()> {
     }
     if bytes.starts_with(OLE) {
         return Err(mismatch(format, "an old Office document"));
+    }
+    if bytes.starts_with(RTF) {
+        return Err(mismatch(format, RTF_NAME));
     }
     if !is_binary(bytes) {
         return Ok(());
@@ -107,6 +115,9 @@ fn detected_type(bytes: &[u8]) -> Option<String> {
 
 /// As [`detected_type`], for data other than text.
 fn media_type(bytes: &[u8]) -> Option<String> {
+    if bytes.starts_with(RTF) {
+        return Some(RTF_NAME.to_owned());
+    }
     let found = infer::get(bytes)?;
     let name = match found.extension() {
         "jpg" => "JPEG".to_owned(),
@@ -181,6 +192,9 @@ mod tests {
         assert_mismatch(Format::Docx, b"%PDF-1.7", "it is named as a DOCX file but contains a PDF file");
         assert_mismatch(Format::Text, b"%PDF-1.7", "it is named as a text file but contains a PDF file");
         assert_mismatch(Format::Html, JPEG, "it is named as an HTML page but contains an image (JPEG)");
+        let rtf = b"{\\rtf1\\ansi words}";
+        assert_mismatch(Format::Docx, rtf, "it is named as a DOCX file but contains an RTF document");
+        assert_mismatch(Format::Text, rtf, "it is named as a text file but contains an RTF document");
         let zeros = [&b"head"[..], &[0; 5000], b"tail"].concat();
         assert_binary(Format::Text, &zeros, "it is named as a text file but contains binary data");
         assert_binary(Format::Text, &[0; 5], "it is named as a text file but contains binary data");

@@ -36,6 +36,13 @@ fn wide_text_without_mark_is_detected_by_zero_bytes() {
     check(&utf16(WORDS, u16::to_le_bytes), None, WORDS, "UTF-16LE", false);
     check(&utf16(WORDS, u16::to_be_bytes), None, WORDS, "UTF-16BE", false);
     check(&utf16("plain", u16::to_le_bytes), None, "plain", "UTF-16LE", false);
+    // The bytes of the first are valid UTF-8, and the letter 가 of the second has a zero byte too.
+    for text in ["Москва, столица России", "서울은 가장 큰 도시이다. 가까운 가게가 많다."]
+    {
+        check(&utf16(text, u16::to_le_bytes), None, text, "UTF-16LE", false);
+        check(&utf16(text, u16::to_be_bytes), None, text, "UTF-16BE", false);
+    }
+    check(b"a\0b\0c d\0e", None, "a\0b\0c d\0e", "UTF-8", false);
     check(&utf32(WORDS, u32::to_le_bytes), None, WORDS, "UTF-32LE", false);
     check(&utf32(WORDS, u32::to_be_bytes), None, WORDS, "UTF-32BE", false);
 }

@@ -84,16 +84,27 @@ fn utf32(bytes: &[u8], byte_order: ByteOrder) -> Decoded<'_> {
     without_control_characters(text.into(), byte_order.name(), lossy)
 }
 
+/// Whether a unit of UTF-16 is a character of ASCII that text has. All languages have spaces, line ends or signs of these, and
+/// few units are one in the other byte order.
+fn is_ascii_text(unit: u16) -> bool {
+    u8::try_from(unit).is_ok_and(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r'))
+}
+
 fn utf16<'a>(bytes: &'a [u8], sample: &[u8]) -> Option<Decoded<'a>> {
     let (units, _) = sample.as_chunks::<2>();
-    let zeros = |at: usize| units.iter().filter(|unit| unit.get(at) == Some(&0)).count();
-    let (first, second) = (zeros(0), zeros(1));
-    let (encoding, zeros, others) =
-        if first > second { (UTF_16BE, first, second) } else { (UTF_16LE, second, first) };
-    // For bytes that are valid UTF-8 too, half of the units must have a zero byte.
-    let min_share = if std::str::from_utf8(sample).is_ok() { 2 } else { 50 };
+    let ascii = |order: fn([u8; 2]) -> u16| units.iter().filter(|unit| is_ascii_text(order(**unit))).count();
+    let (big, little) = (ascii(u16::from_be_bytes), ascii(u16::from_le_bytes));
+    let (encoding, high, most, least) =
+        if big > little { (UTF_16BE, 0, big, little) } else { (UTF_16LE, 1, little, big) };
+    // In bytes that are valid UTF-8 too, half of the units must be ASCII, or nearly all in an alphabet, such as the Cyrillic
+    // one: their high bytes are small, where UTF-8 has letters.
+    let is_in_alphabet = |unit: &&[u8; 2]| unit.get(high).is_some_and(|byte| *byte < 0x20);
+    let in_alphabets = units.iter().filter(is_in_alphabet).count();
     let is_even = bytes.len().is_multiple_of(2);
-    if !is_even || zeros.saturating_mul(min_share) < units.len() || others.saturating_mul(20) > zeros {
+    let fits = std::str::from_utf8(sample).is_err()
+        || most.saturating_mul(2) >= units.len()
+        || in_alphabets.saturating_mul(10) >= units.len().saturating_mul(9);
+    if !is_even || !fits || most.saturating_mul(50) < units.len() || least.saturating_mul(20) > most {
         return None;
     }
     let (text, _) = encoding.decode_without_bom_handling(units.as_flattened());
