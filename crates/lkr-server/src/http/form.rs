@@ -1,13 +1,14 @@
 //! Forms with a file. The file is written to the disk as it arrives.
 
-use std::{collections::BTreeMap, fs::File, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, fs::File, path::Path};
 
 use actix_multipart::{Field, Multipart, MultipartError};
 use actix_web::{
     HttpMessage, HttpRequest,
     error::{ParseError, PayloadError},
-    http::header,
+    http::header::{self, ExtendedValue},
 };
+use encoding_rs::Encoding;
 use futures_util::TryStreamExt;
 use tokio::io::AsyncWriteExt;
 
@@ -129,11 +130,18 @@ const ESCAPES: [(&str, &str); 3] = [("%0A", "\n"), ("%0D", "\r"), ("%22", "\"")]
 fn file_name(part: &Field) -> String {
     let disposition = part.content_disposition();
     let extended = disposition.and_then(|it| it.get_filename_ext());
-    let extended = extended.and_then(|name| String::from_utf8(name.value.clone()).ok());
+    let extended = extended.and_then(decoded);
     let header = || std::str::from_utf8(part.headers().get(header::CONTENT_DISPOSITION)?.as_bytes()).ok();
     let plain = || header().and_then(plain_name).map(|name| unescaped(&name));
     let name = extended.or_else(plain).filter(|name| !name.is_empty());
     name.unwrap_or_else(|| "unnamed".to_owned())
+}
+
+/// A value with its own encoding (RFC 8187).
+fn decoded(value: &ExtendedValue) -> Option<String> {
+    let encoding = Encoding::for_label(value.charset.to_string().as_bytes())?;
+    let text = encoding.decode_without_bom_handling_and_without_replacement(&value.value);
+    text.map(Cow::into_owned)
 }
 
 /// The value of `filename` in a `Content-Disposition`. Browsers write a backslash as it is, other programs double it: it
@@ -220,6 +228,19 @@ fn unreadable(error: MultipartError) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn extended_file_name_is_decoded_from_its_charset() {
+        for (value, name) in [
+            ("UTF-8''%e2%82%ac.txt", Some("€.txt")),
+            ("ISO-8859-1'en'na%EFve.txt", Some("naïve.txt")),
+            ("UTF-8''%ff.txt", None),
+            ("unknown''a.txt", None),
+        ] {
+            let value = header::parse_extended_value(value).unwrap();
+            assert_eq!(decoded(&value).as_deref(), name, "{value:?}");
+        }
+    }
 
     #[test]
     fn file_name_is_parsed_from_quoted_escaped_and_plain_dispositions() {
