@@ -165,7 +165,8 @@ impl Sandbox {
         &self.state.options.spool
     }
 
-    /// Extracts the text of a file with the parser for `plan`. Dropping the future ends the extraction.
+    /// Extracts the text of a file with the parser for `plan`. Dropping the future ends the extraction; one in this process goes
+    /// on to its end or its time limit and keeps its place until then.
     ///
     /// # Errors
     /// `Overloaded` if too many files wait, kinds for which [`is_file_error`](crate::ErrorKind::is_file_error)
@@ -180,7 +181,7 @@ impl Sandbox {
     }
 
     /// Views a file with the viewer for `plan`, in the turn of an account as [`extract_for`](Self::extract_for). Dropping
-    /// the future ends the view. The result is not trusted: `limits.output` bounds its length.
+    /// the future is as for [`extract`](Self::extract). The result is not trusted: `limits.output` bounds its length.
     ///
     /// # Errors
     /// As [`extract`](Self::extract).
@@ -192,14 +193,15 @@ impl Sandbox {
         limits: Limits,
     ) -> Result<Vec<u8>> {
         let state = Arc::clone(&self.state);
-        let _place = state.places.enter(account).await?;
+        let place = state.places.enter(account).await?;
         match &state.options.mode {
             SandboxMode::InProcess(readers) => {
                 let readers = Arc::clone(readers);
                 let view = move |source: &Source<'_>| Ok(readers.viewer(plan)?.view(source)?);
-                state.in_process(source, limits, view).await
+                state.in_process(source, limits, place, view).await
             }
             SandboxMode::Worker { .. } => {
+                let _place = place;
                 let work = Arc::clone(&state).in_worker(plan, source, limits, IdleWorker::view);
                 AbortOnDropHandle::new(state.runtime.spawn(work)).await?
             }
@@ -219,8 +221,8 @@ impl Sandbox {
     ) -> Result<Extracted> {
         let state = Arc::clone(&self.state);
         let uses_ocr = !limits.ocr_time.is_zero();
-        let _ocr_place = if uses_ocr { Some(state.ocr_places.enter(account).await?) } else { None };
-        let _place = state.places.enter(account).await?;
+        let ocr_place = if uses_ocr { Some(state.ocr_places.enter(account).await?) } else { None };
+        let places = (ocr_place, state.places.enter(account).await?);
         match &state.options.mode {
             SandboxMode::InProcess(readers) => {
                 let (readers, spool) = (Arc::clone(readers), state.options.spool.clone());
@@ -228,9 +230,10 @@ impl Sandbox {
                     let parsed = readers.parser(plan)?.parse(source)?;
                     Extracted::new(&parsed, &spool)
                 };
-                state.in_process(source, limits, extract).await
+                state.in_process(source, limits, places, extract).await
             }
             SandboxMode::Worker { .. } => {
+                let _places = places;
                 let work = Arc::clone(&state).in_worker(plan, source, limits, IdleWorker::extract);
                 AbortOnDropHandle::new(state.runtime.spawn(work)).await?
             }
@@ -239,14 +242,17 @@ impl Sandbox {
 }
 
 impl SandboxState {
-    /// Reads a file on the blocking pool.
+    /// Reads a file on the blocking pool. The thread has its places until it ends, whether or not somebody still waits for it: it
+    /// cannot be stopped.
     async fn in_process<T: Send + 'static>(
         &self,
         source: FileSource,
         limits: Limits,
+        places: impl Send + 'static,
         read: impl FnOnce(&Source<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let reading = self.runtime.spawn_blocking(move || {
+            let _places = places;
             let mut bytes = Vec::new();
             let mut file = source.file;
             file.rewind().map_err(internal)?;

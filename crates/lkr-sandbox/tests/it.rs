@@ -6,7 +6,10 @@ use std::{
     env, fs,
     io::Write,
     path::PathBuf,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -309,6 +312,50 @@ async fn in_process_mode_extracts_text_and_views_files() {
     let parsed = sandbox.extract(Value::Null, source, limits()).await.unwrap().read().unwrap();
     assert_eq!(sandbox.view_for("", Value::Null, again, limits()).await.unwrap(), b"11");
     assert_eq!((parsed.text.as_str(), parsed.blocks.len()), ("# One\n\nTwo.", 2));
+}
+
+/// Parses each file for as long as it has the lock, and counts how many are parsed at once.
+#[derive(Debug, Default)]
+struct SlowReaders {
+    lock: Arc<tokio::sync::Mutex<()>>,
+    running: Arc<AtomicUsize>,
+}
+
+impl ReaderFactory for SlowReaders {
+    fn parser(&self, _: Value) -> lkr_parsers::Result<Box<dyn Parser>> {
+        self.running.fetch_add(1, Ordering::SeqCst);
+        let _held = self.lock.blocking_lock();
+        self.running.fetch_sub(1, Ordering::SeqCst);
+        Ok(Box::new(lkr_parsers::Markdown))
+    }
+
+    fn viewer(&self, _: Value) -> lkr_parsers::Result<Box<dyn FileViewer>> {
+        unreachable!("nothing is viewed")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropped_extraction_in_process_keeps_its_place_until_it_ends() {
+    let spool = tempfile::tempdir().unwrap();
+    let readers = SlowReaders::default();
+    let (lock, running) = (Arc::clone(&readers.lock), Arc::clone(&readers.running));
+    let mode = SandboxMode::InProcess(Arc::new(readers));
+    let options = SandboxOptions::new(mode, spool.path().into());
+    let sandbox = Sandbox::new(SandboxOptions { concurrency: 1, ..options }).unwrap();
+    let read = || {
+        let file = tempfile::tempfile().unwrap();
+        let source = FileSource { file_name: "a.md".into(), media_type: None, file, length: 0 };
+        let sandbox = sandbox.clone();
+        // An account of its own may have a place beside the others, so all are of one.
+        async move { sandbox.extract(Value::Null, source, limits()).await }
+    };
+    let held = lock.lock().await;
+    for _ in 0..4 {
+        assert!(tokio::time::timeout(Duration::from_millis(100), read()).await.is_err());
+    }
+    assert_eq!(running.load(Ordering::SeqCst), 1);
+    drop(held);
+    read().await.unwrap();
 }
 
 async fn wait_until(is_true: impl Fn() -> bool) {

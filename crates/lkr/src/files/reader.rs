@@ -82,7 +82,8 @@ impl FileReader {
         self.sandbox.spool()
     }
 
-    /// Extracts the text of a file with its blocks. Dropping the future ends the extraction. If a plugin crashes on the
+    /// Extracts the text of a file with its blocks. Dropping the future ends the extraction; one in this process goes on to its
+    /// end or its time limit and keeps its place until then. If a plugin crashes on the
     /// file and a more robust plugin exists, that one reads the file and a warning is added.
     ///
     /// # Errors
