@@ -1,5 +1,5 @@
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -17,8 +17,9 @@ use object_store::{ObjectStore, memory::InMemory};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::{
-    KnowledgeBase, Result, embedders::Embedders, error::During, evaluate::SearchEvaluator,
-    kb::KnowledgeBaseShared, rerankers::Rerankers, similarity::EmbeddingClassifier, spaces::StoredSpaces,
+    KnowledgeBase, Result, blocking::current_runtime, embedders::Embedders, error::During,
+    evaluate::SearchEvaluator, kb::KnowledgeBaseShared, rerankers::Rerankers,
+    similarity::EmbeddingClassifier, spaces::StoredSpaces,
 };
 
 /// Builds a knowledge base. Stores that are not given are in memory; there are no models by default.
@@ -221,13 +222,14 @@ impl Builder {
     /// Opens the knowledge base and starts its workers. A clone can try again after a failure.
     ///
     /// # Errors
-    /// `Unavailable` if a store is away; those of [`Ingestor::open`].
+    /// `Unavailable` if a store is away; `Internal` outside of a tokio runtime; those of [`Ingestor::open`].
     pub async fn build(self) -> Result<KnowledgeBase> {
+        let current = current_runtime("open knowledge base")?;
         let stores = self.stores();
         let taxonomy = self.taxonomy.clone().unwrap_or_else(Taxonomy::built_in);
         let embedders = self.embedders();
-        let ingestor = self.open_ingestor(&stores, &taxonomy, &embedders).await?;
-        let runtime = self.ingest_runtime.clone().unwrap_or_else(Handle::current);
+        let ingestor = self.open_ingestor(&stores, &taxonomy, &embedders, &current).await?;
+        let runtime = self.ingest_runtime.clone().unwrap_or(current);
         let workers = ingestor.start_on(&runtime).await.during("start workers")?;
         let cache = self.cache.clone().unwrap_or_else(|| Arc::new(MemoryCache::default()));
         let searcher = self.searcher(&stores, &embedders, cache);
@@ -247,6 +249,7 @@ impl Builder {
             ingestor,
             searcher,
             workers: Mutex::new(Some(workers)),
+            is_stopped: AtomicBool::new(false),
             peers: self.peers,
             #[cfg(feature = "lmdb")]
             backup_source: self.backup_source,
@@ -302,11 +305,12 @@ impl Builder {
         stores: &Stores,
         taxonomy: &Taxonomy,
         embedders: &Arc<Embedders>,
+        current: &Handle,
     ) -> Result<Ingestor> {
         // An evaluation neither reads nor fills the cache of searches.
         let no_cache = Arc::new(MemoryCache::new(0, Duration::ZERO));
         let searcher = self.searcher(stores, embedders, no_cache);
-        let evaluator = SearchEvaluator { searcher, runtime: self.evaluation_runtime() };
+        let evaluator = SearchEvaluator { searcher, runtime: self.evaluation_runtime(current) };
         let ports = Ports {
             vectors: Arc::clone(&stores.vectors),
             catalog: stores.catalog.clone(),
@@ -333,11 +337,10 @@ impl Builder {
 
     /// The current runtime, whose threads do not give way, as those of ingestion may. One with the current thread alone may wait until
     /// the program asks for something, so evaluations go on without it.
-    fn evaluation_runtime(&self) -> Handle {
-        let current = Handle::current();
+    fn evaluation_runtime(&self, current: &Handle) -> Handle {
         match (current.runtime_flavor(), &self.ingest_runtime) {
             (RuntimeFlavor::CurrentThread, Some(ingestion)) => ingestion.clone(),
-            _ => current,
+            _ => current.clone(),
         }
     }
 

@@ -1,5 +1,8 @@
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -41,6 +44,8 @@ pub(crate) struct KnowledgeBaseShared {
     pub(crate) ingestor: Ingestor,
     pub(crate) searcher: Searcher,
     pub(crate) workers: Mutex<Option<Workers>>,
+    /// Whether the workers have been stopped and will ingest nothing more.
+    pub(crate) is_stopped: AtomicBool,
     pub(crate) peers: Peers,
     /// What is behind the ports; `None` if they were given to the builder.
     #[cfg(feature = "lmdb")]
@@ -63,8 +68,14 @@ impl KnowledgeBase {
     pub(crate) async fn wait_for_document(&self, task: Task) -> Result<Document> {
         let begun = Instant::now();
         let doc_id = loop {
+            // Asked before the task is read: what ended before the workers did counts.
+            let is_abandoned =
+                self.shared.is_stopped.load(Ordering::Acquire) && !self.shared.peers.is_shared();
             match self.task(task.task_id).await? {
                 Some(task) if !task.status.has_ended() => {
+                    if is_abandoned {
+                        return Err(abandoned());
+                    }
                     tokio::time::sleep(poll_pause(begun.elapsed())).await;
                 }
                 Some(Task { status: TaskStatus::Failed, error, .. }) => {
@@ -191,16 +202,18 @@ impl KnowledgeBase {
     }
 
     /// Stops the workers. Waits up to `grace_period` for the documents that are being processed; the others continue
-    /// after the next opening.
+    /// after the next opening. Clones still read and accept documents, which are ingested after the next opening too.
     pub async fn shutdown(&self, grace_period: Duration) {
         let workers = self.shared.workers.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(workers) = workers {
             workers.shutdown(grace_period).await;
+            self.shared.is_stopped.store(true, Ordering::Release);
         }
         self.shared.peers.leave().await;
     }
 
-    /// Stops the workers, waiting up to 30 seconds for the documents that are being processed.
+    /// Stops the workers, waiting up to 30 seconds for the documents that are being processed. The folder is free for another
+    /// opening when no clone is left.
     pub async fn close(self) {
         self.shutdown(Duration::from_secs(30)).await;
     }
@@ -209,6 +222,12 @@ impl KnowledgeBase {
 /// The pause before a task is looked at again that has been awaited for `elapsed`.
 fn poll_pause(elapsed: Duration) -> Duration {
     (elapsed / 8).clamp(MIN_POLL_PAUSE, MAX_POLL_PAUSE)
+}
+
+/// The error of a document whose workers were stopped before it was searchable.
+fn abandoned() -> Error {
+    let reason = "the knowledge base was closed before the document was searchable; it is ingested after the next opening";
+    Error::new(ErrorKind::Conflict, "add document", reason)
 }
 
 /// Maps the failure of a task to the error of [`KnowledgeBase::add`].

@@ -2,7 +2,6 @@
 
 #[cfg(feature = "lmdb")]
 pub mod backup;
-#[cfg(feature = "lmdb")]
 mod blocking;
 mod builder;
 #[cfg(feature = "lmdb")]

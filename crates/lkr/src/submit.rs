@@ -85,7 +85,12 @@ impl KnowledgeBase {
         self.shared.ingestor.forget(task_id).await.during("delete task")
     }
 
-    /// Adds a document and waits until it is searchable. If an equal document exists, that one is returned.
+    /// Adds a document and waits until it is searchable. If an equal document exists, that one is returned. Dropping the
+    /// future ends the wait: a document that was accepted is ingested all the same.
+    ///
+    /// # Errors
+    /// `Conflict` if the document was deleted or replaced meanwhile, or the knowledge base was closed; in the latter case it is
+    /// ingested after the next opening.
     pub async fn add(&self, document: NewDocument) -> Result<Document> {
         let task = self.submit(document, Submission::default()).await?;
         self.wait_for_document(task).await

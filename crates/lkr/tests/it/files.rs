@@ -1,6 +1,6 @@
 //! Adding files to a knowledge base.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use lkr::{
     ErrorKind, KnowledgeBase, Mode, SearchRequest, Submission,
@@ -46,6 +46,22 @@ async fn page_furniture_is_kept_and_not_searchable() {
     let explained = kb.search(&explained).await.unwrap();
     let legs = &explained.response.explain.as_ref().unwrap().legs;
     assert!(legs.iter().all(|leg| leg.candidates == 0), "a leg returned furniture: {legs:?}");
+}
+
+/// A named pipe would be opened when a program writes to it, and a device may have no end.
+#[tokio::test]
+async fn what_is_no_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let kb = KnowledgeBase::builder().build().await.unwrap();
+    let reader = reader(folder.path());
+    let pipe = folder.path().join("pipe.txt");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [pipe.as_path(), folder.path(), Path::new("/dev/zero"), Path::new("/nowhere/a.txt")] {
+        let adding = tokio::time::timeout(Duration::from_secs(10), kb.add_file(&reader, path));
+        let error = adding.await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

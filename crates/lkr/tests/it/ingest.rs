@@ -323,6 +323,20 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
+async fn document_added_to_a_closed_knowledge_base_is_ingested_after_the_next_opening() {
+    let stores = TestStores::default();
+    let kb = stores.open(None).await;
+    kb.clone().close().await;
+    let adding = tokio::time::timeout(Duration::from_secs(60), kb.add(document("basalt", 1)));
+    let error = adding.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), lkr::ErrorKind::Conflict);
+    assert!(error.to_string().contains("closed before the document was searchable"), "{error}");
+    let kb = stores.open(None).await;
+    wait_until("the document is ingested", async || points(&stores).await[0] == 1).await;
+    kb.close().await;
+}
+
+#[tokio::test]
 async fn orphaned_text_is_collected_at_the_next_start() {
     let stores = TestStores::default();
     let kb = stores.open(None).await;

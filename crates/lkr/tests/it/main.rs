@@ -25,6 +25,7 @@ mod file_titles;
 mod files;
 mod ingest;
 mod lost_records;
+mod no_runtime;
 mod outbox;
 mod reembed;
 mod reembed_failures;
