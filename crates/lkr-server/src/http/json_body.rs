@@ -120,6 +120,10 @@ pub(crate) fn parse<T: de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError
         match error.classify() {
             Category::Data if path == "." => ApiError::invalid(without_type_names(&error)),
             Category::Data => ApiError::invalid_parameter(&path, without_type_names(&error)),
+            // serde_json says so of a number in the place of a name, too.
+            Category::Syntax if serde_json::from_slice::<de::IgnoredAny>(bytes).is_ok() => {
+                ApiError::invalid_parameter(&path, "the value has the wrong type")
+            }
             _ => malformed(error),
         }
     })?;
@@ -262,7 +266,8 @@ mod tests {
                 r#"{"inner": ["x, expected struct Y"]}"#,
                 r#"string "x, expected struct Y", expected an object"#,
             ),
-            (r#"{"inner": [{"kind": "small"}, {"kind": 1}]}"#, "inner[1].kind: "),
+            (r#"{"inner": [{"kind": "small"}, {"kind": 1}]}"#, "inner[1].kind: the value has the wrong type"),
+            (r#"{"inner": [{"kind": "small"}, {"kind": }]}"#, "the body is not valid JSON: "),
         ] {
             let message = message(body);
             assert!(message.contains(expected), "{body}: {message}");
