@@ -100,6 +100,16 @@ fn unsaved_changes_are_asked_about_before_they_are_lost() {
 }
 
 #[test]
+fn sessions_that_end_or_begin_leave_pages_as_they_were() {
+    run_in_browser("sessions", &server(&[ADMIN]), |_| {});
+}
+
+#[test]
+fn documents_change_by_what_a_person_changed_alone() {
+    run_in_browser("changing", &server(&[ADMIN]), |_| {});
+}
+
+#[test]
 fn many_documents_are_deleted_after_a_question() {
     run_in_browser("documents", &server(&[ADMIN]), |_| {});
 }

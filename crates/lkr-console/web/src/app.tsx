@@ -1,14 +1,14 @@
 import type { ComponentChildren, ComponentType } from "preact";
 import lazy, { ErrorBoundary } from "preact-iso/lazy";
-import { LocationProvider, Route, Router } from "preact-iso/router";
-import { useErrorBoundary } from "preact/hooks";
+import { LocationProvider, Route, Router, useLocation } from "preact-iso/router";
+import { useEffect, useErrorBoundary } from "preact/hooks";
 import { options } from "./options";
 import { AccountPage } from "./pages/account";
 import { AddPage } from "./pages/add";
-import { BrokenPage, ForbiddenPage, MissingPage } from "./pages/errors";
+import { BrokenPage, ForbiddenPage, MissingPage, UnloadedPage } from "./pages/errors";
 import { DocumentPage } from "./pages/document";
 import { DocumentsPage } from "./pages/documents";
-import { ForcedPasswordPage, LoginPage } from "./pages/login";
+import { ForcedPasswordPage, LoginPage, UnreachablePage } from "./pages/login";
 import { SearchPage } from "./pages/search";
 import { TaskPage } from "./pages/task";
 import { TasksPage } from "./pages/tasks";
@@ -21,8 +21,9 @@ import { Shell } from "./ui/shell";
 const CONSOLE = /^\/(?!(api|docs|mcp|metrics|healthz|readyz|console)(\/|$))/;
 
 const administration = () => import("./pages/administration");
+/** A page of the administration. A server that was updated since the page was loaded has its scripts no more. */
 const adminPage = <K extends keyof Awaited<ReturnType<typeof administration>>>(name: K) =>
-  lazy(() => administration().then((pages) => pages[name] as Page));
+  lazy(() => administration().then((pages) => pages[name] as Page, () => UnloadedPage as Page));
 
 const SpacesPage = adminPage("SpacesPage");
 const SpacePage = adminPage("SpacePage");
@@ -53,41 +54,48 @@ export function App() {
 function Guard() {
   const current = session.value;
   if (current.state === "loading") return <Loading />;
+  if (current.state === "unknown") return <UnreachablePage error={current.error} />;
   if (current.state === "user" && current.user.must_change_password) return <ForcedPasswordPage />;
-  if (current.state === "ended") return <LoginPage reason="ended" />;
   if (current.state === "anonymous" && options.login_for_reads) return <LoginPage reason="needed" />;
+  const hasEnded = current.state === "ended";
+  // What the person has typed stays on the page, which is hidden meanwhile.
   return (
-    <Shell>
-      <Contained>
-        <ErrorBoundary>
-          <Router>
-            <Route path="/" component={SearchPage} />
-            <Route path="/login" component={LoginPage} />
-            <Route path="/documents" component={DocumentsPage} />
-            <Route path="/documents/:id" component={DocumentPage} />
-            <Route path="/add" component={forAccounts(AddPage)} />
-            <Route path="/tasks" component={TasksPage} />
-            <Route path="/tasks/:id" component={TaskPage} />
-            <Route path="/account" component={forAccounts(AccountPage)} />
-            <Route path="/spaces" component={SpacesPage} />
-            <Route path="/spaces/:space" component={SpacePage} />
-            <Route path="/keys" component={forAccounts(KeysPage)} />
-            <Route path="/admin/users" component={forAdmins(UsersPage)} />
-            <Route path="/admin/groups" component={forAdmins(GroupsPage)} />
-            <Route path="/admin/groups/:group" component={forAdmins(GroupPage)} />
-            <Route path="/admin/settings" component={forAdmins(SettingsPage)} />
-            <Route path="/admin/taxonomy" component={forAdmins(TaxonomyPage)} />
-            <Route path="/admin/statistics" component={forAdmins(StatisticsPage)} />
-            <Route path="/admin/evaluation" component={forAdmins(EvaluationPage)} />
-            <Route path="/admin/webhooks" component={forAdmins(WebhooksPage)} />
-            <Route path="/admin/webhooks/:id" component={forAdmins(WebhookPage)} />
-            <Route path="/admin/audit" component={forAdmins(AuditPage)} />
-            <Route path="/admin/backup" component={forAdmins(BackupPage)} />
-            <Route default component={MissingPage} />
-          </Router>
-        </ErrorBoundary>
-      </Contained>
-    </Shell>
+    <>
+      {hasEnded && <LoginPage reason="ended" />}
+      <div class="kept" hidden={hasEnded}>
+        <Shell>
+          <Contained>
+            <ErrorBoundary>
+              <Router>
+                <Route path="/" component={SearchPage} />
+                <Route path="/login" component={LoginPage} />
+                <Route path="/documents" component={DocumentsPage} />
+                <Route path="/documents/:id" component={DocumentPage} />
+                <Route path="/add" component={forAccounts(AddPage)} />
+                <Route path="/tasks" component={TasksPage} />
+                <Route path="/tasks/:id" component={TaskPage} />
+                <Route path="/account" component={forAccounts(AccountPage)} />
+                <Route path="/spaces" component={SpacesPage} />
+                <Route path="/spaces/:space" component={SpacePage} />
+                <Route path="/keys" component={forAccounts(KeysPage)} />
+                <Route path="/admin/users" component={forAdmins(UsersPage)} />
+                <Route path="/admin/groups" component={forAdmins(GroupsPage)} />
+                <Route path="/admin/groups/:group" component={forAdmins(GroupPage)} />
+                <Route path="/admin/settings" component={forAdmins(SettingsPage)} />
+                <Route path="/admin/taxonomy" component={forAdmins(TaxonomyPage)} />
+                <Route path="/admin/statistics" component={forAdmins(StatisticsPage)} />
+                <Route path="/admin/evaluation" component={forAdmins(EvaluationPage)} />
+                <Route path="/admin/webhooks" component={forAdmins(WebhooksPage)} />
+                <Route path="/admin/webhooks/:id" component={forAdmins(WebhookPage)} />
+                <Route path="/admin/audit" component={forAdmins(AuditPage)} />
+                <Route path="/admin/backup" component={forAdmins(BackupPage)} />
+                <Route default component={MissingPage} />
+              </Router>
+            </ErrorBoundary>
+          </Contained>
+        </Shell>
+      </div>
+    </>
   );
 }
 
@@ -117,8 +125,10 @@ function forAdmins(page: Page): Page {
   });
 }
 
-/** A page that fails is told, and the navigation stays. */
+/** A page that fails is told, and the navigation leads to the others. */
 function Contained({ children }: { children: ComponentChildren }) {
-  const [error] = useErrorBoundary((error) => console.error(error));
+  const [error, forget] = useErrorBoundary((error) => console.error(error));
+  const { path } = useLocation();
+  useEffect(forget, [path]);
   return error ? <BrokenPage error={error as unknown} /> : <>{children}</>;
 }

@@ -76,6 +76,11 @@ export const spaceTitles = computed(() => {
   return new Map(titled.map(({ space, title }) => [space, title]));
 });
 
+/** A space, if it is known. */
+export function spaceOf(name: string): Space | undefined {
+  return knownSpaces.state.value.data?.find(({ space }) => space === name);
+}
+
 /** Data for a choice: what is known of it at once, and anew for each page that offers the choice. */
 export function useShared<T>(what: Shared<T>): Known<T> & { reload: () => void } {
   useEffect(() => {

@@ -3,16 +3,21 @@ import { computed, effect, signal } from "@preact/signals";
 import { ApiError, Code, get, listenToErrors, post, setCsrfToken } from "./api/client";
 import type { User } from "./api/types";
 import { options } from "./options";
+import { asApiError } from "./use_resource";
 
 export type Session =
   | { state: "loading" }
   | { state: "anonymous" }
-  | { state: "ended" }
+  /** The server could not be asked. */
+  | { state: "unknown"; error: ApiError }
+  /** The page stays as it was for the account, until somebody signs in. */
+  | { state: "ended"; user: User }
   | { state: "user"; user: User };
 
 export const session = signal<Session>({ state: "loading" });
 
-export const user = computed(() => (session.value.state === "user" ? session.value.user : null));
+/** Whose the page is. */
+export const user = computed(() => ("user" in session.value ? session.value.user : null));
 export const isAdmin = computed(() => user.value?.role === "admin" && !user.value.must_change_password);
 
 interface Login {
@@ -28,13 +33,17 @@ export async function resume(): Promise<void> {
     return;
   }
   try {
-    const me = (await get("/api/v1/auth/me")) as User & { csrf_token?: string };
-    setCsrfToken(me.csrf_token ?? null);
-    session.value = { state: "user", user: me };
+    await takeUp();
   } catch (error) {
-    if (!(error instanceof ApiError) || error.isUnreachable) throw error;
-    session.value = { state: "anonymous" };
+    // Only the server can tell that the cookie's session has ended: without its word nobody is taken for anonymous.
+    session.value = isUnauthenticated(error) ? { state: "anonymous" } : { state: "unknown", error: asApiError(error) };
   }
+}
+
+/** Asks who is signed in. */
+async function takeUp(): Promise<void> {
+  const me = (await get("/api/v1/auth/me")) as User & { csrf_token?: string };
+  begin(me, me.csrf_token);
 }
 
 export async function login(username: string, password: string): Promise<void> {
@@ -45,15 +54,31 @@ export async function register(username: string, password: string): Promise<void
   enter(await post("/api/v1/auth/register", { body: { username, password, cookie: true } }));
 }
 
+/** Changes the password. That the current one is wrong does not tell that the session has ended. */
 export async function changePassword(current: string, next: string): Promise<void> {
-  enter(await post("/api/v1/auth/password", { body: { current_password: current, new_password: next } }));
+  const body = { current_password: current, new_password: next };
+  try {
+    enter(await post("/api/v1/auth/password", { body, expected: Code.unauthenticated }));
+  } catch (error) {
+    if (isUnauthenticated(error)) await check();
+    throw error;
+  }
 }
 
 /** Ends the session. The page is loaded anew, here and in the browser's other tabs, so that nothing of it stays. */
 export async function logout(): Promise<void> {
-  await post("/api/v1/auth/logout");
+  try {
+    await post("/api/v1/auth/logout", { expected: Code.unauthenticated });
+  } catch (error) {
+    // A session that has ended already needs no end.
+    if (!isUnauthenticated(error)) throw error;
+  }
   tabs.postMessage(ENDED);
   leave();
+}
+
+function isUnauthenticated(error: unknown): boolean {
+  return error instanceof ApiError && error.code === Code.unauthenticated;
 }
 
 /** Loads the page anew, without what it kept for the account. */
@@ -63,12 +88,21 @@ function leave(): void {
 }
 
 const ENDED = "session ended";
+const BEGUN = "session begun";
 
 /** The console's other tabs in this browser. */
 const tabs = new BroadcastChannel("lkr");
 tabs.addEventListener("message", ({ data }) => {
   if (data === ENDED && session.peek().state === "user") leave();
+  if (data === BEGUN) followSession();
 });
+
+/** Goes on with the session that began in another tab: the browser sends its cookie now, to which this page's token does not belong. */
+function followSession(): void {
+  // What was shown to nobody in particular is not what the account may read.
+  if (session.peek().state === "anonymous") location.reload();
+  else takeUp().catch(() => location.reload());
+}
 
 /** Notices a session that ended where no request told so: requests for streams tell no reason. */
 export async function check(): Promise<void> {
@@ -83,25 +117,42 @@ effect(() => {
 });
 
 function enter(login: Login): void {
+  tabs.postMessage(BEGUN);
+  begin(login.user, login.csrf_token);
+}
+
+function begin(account: User, csrfToken: string | null | undefined): void {
+  const isOther = lastUser !== undefined && lastUser !== account.username;
   // Another account finds nothing of what the page holds for the last one, such as its uploads.
-  if (lastUser !== undefined && lastUser !== login.user.username) {
+  if (isOther) {
     location.reload();
     return;
   }
-  setCsrfToken(login.csrf_token ?? null);
-  session.value = { state: "user", user: login.user };
+  setCsrfToken(csrfToken ?? null);
+  session.value = { state: "user", user: account };
+}
+
+/** Waits until somebody is signed in. */
+export function signedIn(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = effect(() => {
+      if (session.value.state !== "user") return;
+      // The effect has its result only after its first run.
+      queueMicrotask(() => stop());
+      resolve();
+    });
+  });
 }
 
 /** A session that ends while the page is open is told, and the page asks for a login. */
 function noticeEnd(error: ApiError): void {
-  if (error.code === Code.unauthenticated && session.peek().state === "user") {
+  const current = session.peek();
+  if (current.state !== "user") return;
+  if (error.code === Code.unauthenticated) {
     setCsrfToken(null);
-    session.value = { state: "ended" };
+    session.value = { state: "ended", user: current.user };
   }
-  if (error.code === Code.passwordChangeRequired) {
-    const current = session.peek();
-    if (current.state === "user" && !current.user.must_change_password) {
-      session.value = { state: "user", user: { ...current.user, must_change_password: true } };
-    }
+  if (error.code === Code.passwordChangeRequired && !current.user.must_change_password) {
+    session.value = { state: "user", user: { ...current.user, must_change_password: true } };
   }
 }

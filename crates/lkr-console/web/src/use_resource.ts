@@ -1,6 +1,6 @@
 // Data of the server for a component.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "./api/client";
+import { ApiError, Code, sessionCount } from "./api/client";
 
 export interface Resource<T> {
   /** The latest data; kept while newer data is loaded. */
@@ -42,12 +42,16 @@ export function useResource<T>(load: (signal: AbortSignal) => Promise<T>, inputs
     return () => controller.abort();
   }, [...inputs, round]);
   const reload = useCallback(() => setRound((round) => round + 1), []);
-  // A server that was away is asked again until it is back.
+  // A server that was away is asked again until it is back, and one with too much work when it says.
   useEffect(() => {
-    if (!state.error?.isUnreachable) return;
-    const timer = setTimeout(reload, UNREACHABLE_MS);
+    const { isUnreachable, code, retryAfter } = state.error ?? {};
+    if (!isUnreachable && code !== Code.overloaded) return;
+    const timer = setTimeout(reload, Math.max(UNREACHABLE_MS, 1000 * (retryAfter ?? 0)));
     return () => clearTimeout(timer);
   }, [state.error]);
+  useEffect(() => {
+    if (state.error?.code === Code.unauthenticated) reload();
+  }, [sessionCount.value]);
   const replace = useCallback((data: T) => setState({ data, error: undefined, isLoading: false }), []);
   return { ...state, reload, replace };
 }

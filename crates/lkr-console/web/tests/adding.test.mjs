@@ -92,3 +92,62 @@ test("the next account finds nothing of files that were sent before its login", 
 async function choose(page, files) {
   await page.locator(".drop input[type=file]").first().setInputFiles(files);
 }
+
+test("files go to the space of the address, also before the spaces are known", async (t) => {
+  await once("POST", "/spaces", { space: "vault", title: "The vault" });
+  const page = await visit(t);
+  await signIn(page, ADMIN);
+  let answer;
+  const isAsked = new Promise((resolve) => {
+    page.route("**/api/v1/spaces?*", async (route) => {
+      resolve();
+      await new Promise((go) => (answer = go));
+      await route.continue();
+    });
+  });
+  await page.goto(`${BASE}/add?space=vault`);
+  await isAsked;
+  await choose(page, [{ name: "secret.md", mimeType: "text/markdown", buffer: Buffer.from("# Secret\n\nThe key is under the mat.") }]);
+  const row = page.locator(".queue li");
+  await row.getByText("Done").waitFor();
+  answer();
+  const href = await row.getByRole("link", { name: "secret.md" }).getAttribute("href");
+  assert.equal((await api("GET", href)).l1.space, "vault");
+  await page.getByLabel("Space").locator("option", { hasText: "The vault" }).waitFor({ state: "attached" });
+  assert.equal(await page.getByLabel("Space").inputValue(), "vault");
+});
+
+test("what is not sent yet can be stopped", async (t) => {
+  const page = await visit(t, { width: WIDTHS.phone, language: "zh" });
+  await signIn(page, ADMIN);
+  await page.goto(`${BASE}/add`);
+  await page.route("**/api/v1/documents/upload", () => {});
+  const files = Array.from({ length: 5 }, (_, at) => ({ name: `held-${at}.md`, mimeType: "text/markdown", buffer: Buffer.from("x") }));
+  await choose(page, files);
+  await page.getByRole("button", { name: "停止发送" }).click();
+  const rows = page.locator(".queue li");
+  await rows.nth(4).getByText("发送已停止，因此未发送。").waitFor();
+  await checkAccessibility(page, "files that were stopped");
+  await checkWidth(page, "files that were stopped");
+  assert.equal(await page.locator("progress").count(), 0, "what is left out has no progress");
+  await shoot(page, "stopped");
+  await page.unroute("**/api/v1/documents/upload");
+  await rows.first().getByRole("button", { name: "重试" }).click();
+  await rows.filter({ hasText: "完成" }).or(rows.filter({ hasText: "重复" })).first().waitFor();
+});
+
+test("a pasted text is named by its first line, also where that is cut amid emoji, and is not lost by a click", async (t) => {
+  const page = await visit(t);
+  await signIn(page, ADMIN);
+  await page.goto(`${BASE}/add`);
+  await page.getByRole("button", { name: "Paste a text" }).click();
+  const line = `a${"😀".repeat(100)}`;
+  await page.getByLabel("Text", { exact: true }).fill(`${line}\nThe tide rises.`);
+  await page.getByRole("link", { name: "Tasks" }).click();
+  const question = page.getByRole("dialog", { name: "Discard the changes?" });
+  await question.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  const row = page.locator(".queue li");
+  await row.getByText(/Done|Duplicate/).waitFor();
+  await row.getByText(Array.from(line).slice(0, 80).join(""), { exact: true }).waitFor();
+});

@@ -111,3 +111,47 @@ test("a space is named by its title, with its name as a tooltip", async (t) => {
   await admin.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Documents" }).click();
   await admin.locator("tbody").getByText("The new pier").first().waitFor();
 });
+
+test("a title is found while it is typed with pauses between its words", async (t) => {
+  await fill("pier", ["Tide tables", "Tidewater"]);
+  const page = await visit(t);
+  await page.goto(`${BASE}/documents?space=pier`);
+  const field = page.getByLabel("Beginning of the title");
+  await field.pressSequentially("Tide ");
+  await page.waitForURL(/q=Tide/);
+  await field.pressSequentially("tables");
+  assert.equal(await field.inputValue(), "Tide tables");
+  await page.getByRole("link", { name: "Tidewater" }).waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "Tide tables" }).waitFor();
+});
+
+test("a page that is turned twice at once shows what it says, and one that became empty gives way to the one before", async (t) => {
+  await fill("pier", ["Row"]);
+  const [row] = (await api("GET", "/documents?space=pier")).items;
+  const rows = (first, count) => Array.from({ length: count }, (_, at) => ({ ...row, doc_id: `${first + at}`, title: `Row ${first + at}` }));
+  let last = rows(100, 1);
+  const page = await visit(t);
+  await page.route("**/api/v1/documents?*", async (route) => {
+    const offset = new URL(route.request().url()).searchParams.get("offset");
+    const data = {
+      null: { items: rows(0, 50), next_offset: "second" },
+      second: { items: rows(50, 50), next_offset: last.length > 0 ? "third" : null },
+      third: { items: last, next_offset: null },
+    }[offset];
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await route.fulfill({ json: { code: 0, message: "ok", request_id: "", data } });
+  });
+  await page.goto(`${BASE}/documents?space=pier`);
+  await page.getByRole("link", { name: "Row 49", exact: true }).waitFor();
+  await page.getByRole("button", { name: "Next" }).dblclick();
+  await page.getByRole("link", { name: "Row 50", exact: true }).waitFor();
+  await page.getByText("Page 2").waitFor();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByRole("link", { name: "Row 100", exact: true }).waitFor();
+  await page.getByText("Page 3").waitFor();
+  last = [];
+  // The list is loaded again when a document is added.
+  await addText({ title: "Another row", text: "A text.", space: "pier", force: true });
+  await page.getByText("Page 2").waitFor();
+  await page.getByRole("link", { name: "Row 50", exact: true }).waitFor();
+});

@@ -12,6 +12,7 @@ let docId;
 let taskId;
 let fileId;
 let markdownId;
+let wideId;
 
 before(async () => {
   const text = `# ${MARKUP}\n\nkraken ${MARKUP} ${TURNED}\n\n## ${TURNED}\n\n${LONG} kraken javascript:window.hacked=1 [x](javascript:window.hacked=1)`;
@@ -31,6 +32,9 @@ before(async () => {
   const markdown = await ended((await upload("hostile.md", `${text}\n\n**${TURNED}** [${TURNED}](https://example.com/${MARKUP}) \`${TURNED}\`\n\n| ${TURNED} | ${LONG} |\n|---|---|\n| ${MARKUP.replaceAll("|", "")} | x |\n`)).task_id);
   assert.equal(markdown.status, "done", JSON.stringify(markdown.error));
   markdownId = markdown.doc_id;
+  await once("POST", "/spaces", { space: "wide", title: LONG.slice(0, 200), read: "everyone" });
+  const wide = await addText({ title: LONG, text: `kraken ${LONG}`, source: LONG, space: "wide", metadata: { [LONG.slice(0, 200)]: LONG }, force: true });
+  wideId = wide.doc_id;
   await once("POST", "/groups", { group: "hostile", title: `${MARKUP}${LONG}`.slice(0, 200) });
   await api("POST", "/auth/keys", { name: MARKUP.slice(0, 100) });
   await once("POST", "/spaces", { space: "hostile", title: TITLE.slice(0, 190).replace(/[\u0000-\u001f]/g, ""), description: `${MARKUP}${LONG}`, read: "everyone" });
@@ -40,13 +44,17 @@ for (const width of [WIDTHS.desktop, WIDTHS.phone]) {
   test(`hostile texts stay texts at ${width} px`, async (t) => {
     const page = await visit(t, { width });
     await signIn(page, ADMIN);
-    const paths = ["/?q=kraken", "/documents", `/documents/${docId}`, `/documents/${fileId}`, `/documents/${markdownId}`, "/tasks", `/tasks/${taskId}`, "/spaces", "/spaces/hostile", "/keys", "/admin/groups", "/admin/groups/hostile", "/admin/taxonomy", "/admin/statistics", "/admin/audit"];
+    const paths = ["/?q=kraken", "/documents", `/documents/${docId}`, `/documents/${fileId}`, `/documents/${markdownId}`, `/documents/${wideId}`, "/tasks", `/tasks/${taskId}`, "/spaces", "/spaces/hostile", "/keys", "/admin/groups", "/admin/groups/hostile", "/admin/taxonomy", "/admin/statistics", "/admin/audit"];
     for (const path of paths) {
       await page.goto(BASE + path);
       await settled(page);
       await checkWidth(page, path);
       await checkNothingRan(page, path);
     }
+    await page.goto(`${BASE}/documents`);
+    await settled(page);
+    const table = await page.locator(".table-frame").evaluate((frame) => [frame.scrollWidth, frame.clientWidth]);
+    assert.ok(table[0] <= table[1], `columns beside the window: ${table}`);
     // The drawer, the edit dialog and the question before deleting show the same texts.
     await page.goto(`${BASE}/?q=kraken`);
     await page.getByRole("button", { name: "Why this?" }).first().click();

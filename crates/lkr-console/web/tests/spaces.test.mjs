@@ -70,3 +70,34 @@ test("a page that an account has no right to says so, and a session that ends as
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Documents" }).waitFor();
 });
+
+test("a reader is offered nothing that would be refused", async (t) => {
+  await api("PUT", "/spaces/nest/members/user:anna", { role: "reader" });
+  const task = await addText({ title: "About the wren", text: "The wren is small.", space: "nest", force: true }, await tokenOf(BERT));
+  const names = ["Cancel", "Try again", "Delete the record"];
+  const offered = async (page) => {
+    await page.goto(`${BASE}/tasks/${task.task_id}`);
+    await page.getByRole("heading", { name: "About the wren" }).waitFor();
+    await page.getByRole("link", { name: "The nest" }).waitFor();
+    const counts = await Promise.all(names.map((name) => page.getByRole("button", { name }).count()));
+    return names.filter((_, at) => counts[at] > 0);
+  };
+  const [reader, writer] = [await visit(t), await visit(t)];
+  await signIn(reader, ANNA);
+  await signIn(writer, BERT);
+  assert.deepEqual(await offered(reader), []);
+  assert.deepEqual(await offered(writer), ["Delete the record"]);
+
+  const add = (page) => page.getByRole("main").getByRole("link", { name: "Add documents" });
+  for (const [page, count] of [[reader, 0], [writer, 1]]) {
+    await page.goto(`${BASE}/spaces/nest`);
+    await page.getByRole("heading", { name: "The nest" }).waitFor();
+    await page.locator(".facts").waitFor();
+    assert.equal(await add(page).count(), count);
+  }
+  await reader.goto(`${BASE}/add?space=nest`);
+  await reader.getByText(/You may not add to the space .nest.\. Choose another one\./).waitFor();
+  await writer.goto(`${BASE}/add?space=nest`);
+  await writer.getByText("Only members can read this space.").waitFor();
+  assert.equal(await writer.getByText("You may not add").count(), 0);
+});

@@ -1,5 +1,6 @@
 // Requests to the server's API, typed by its OpenAPI document. The session is a cookie that scripts cannot read; what
 // changes something also sends the CSRF token, which lives in memory only.
+import { signal } from "@preact/signals";
 import type { paths } from "./schema";
 
 type Method = "get" | "post" | "put" | "patch" | "delete";
@@ -18,7 +19,14 @@ type Input<O> = (O extends { parameters: { path: infer Path } } ? { path: Path }
     ? { body: Body }
     : O extends { requestBody?: { content: { "application/json": infer Body } } }
       ? { body?: Body }
-      : unknown) & { signal?: AbortSignal; headers?: Record<string, string> };
+      : unknown) & Common;
+
+interface Common {
+  signal?: AbortSignal;
+  headers?: Record<string, string>;
+  /** The code of a refusal that the caller tells itself. */
+  expected?: number;
+}
 
 type Json<R> = R extends { content: { "application/json": { data: infer Data } } } ? Data : never;
 
@@ -27,6 +35,9 @@ export type Data<P extends keyof paths, M extends Method> =
   Operation<P, M> extends { responses: infer R }
     ? { [S in keyof R]: S extends 200 | 201 | 202 ? Json<R[S]> : never }[keyof R]
     : never;
+
+/** What a proxy answers in place of a server that is away, such as one that is being started anew. */
+const GATEWAY_STATUSES = [502, 503, 504];
 
 /** A refusal by the server, or a connection that failed (`status` 0). */
 export class ApiError extends Error {
@@ -42,8 +53,9 @@ export class ApiError extends Error {
     this.name = "ApiError";
   }
 
+  /** Whether the server did not answer: the connection failed, or a proxy before it says that it is away. */
   get isUnreachable(): boolean {
-    return this.status === 0;
+    return this.status === 0 || (this.code === 0 && GATEWAY_STATUSES.includes(this.status));
   }
 }
 
@@ -63,8 +75,12 @@ export const Code = {
 let csrfToken: string | null = null;
 let onError: (error: ApiError) => void = () => {};
 
+/** How many sessions the page has had: what was refused without one may be read with the next. */
+export const sessionCount = signal(0);
+
 export function setCsrfToken(token: string | null): void {
   csrfToken = token;
+  if (token !== null) sessionCount.value++;
 }
 
 /** The headers that a request which changes something needs. */
@@ -97,12 +113,10 @@ export function del<P extends PathsWith<"delete">>(path: P, input?: Input<Operat
   return request("delete", path, input) as Promise<Data<P, "delete">>;
 }
 
-interface AnyInput {
+interface AnyInput extends Common {
   path?: Record<string, unknown> | undefined;
   query?: Record<string, unknown> | undefined;
   body?: unknown;
-  signal?: AbortSignal;
-  headers?: Record<string, string>;
 }
 
 async function request(method: Method, path: string, input: unknown): Promise<unknown> {
@@ -129,7 +143,10 @@ export async function send(method: Method, path: string, input: AnyInput): Promi
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
     throw told(new ApiError("", 0, 0, "", null));
   }
-  if (!response.ok) throw told(await errorOf(response));
+  if (!response.ok) {
+    const error = await errorOf(response);
+    throw error.code === input.expected ? error : told(error);
+  }
   return response;
 }
 
@@ -176,7 +193,8 @@ export function errorFrom(status: number, envelope: Envelope | null, retryAfter:
   );
 }
 
-function told(error: ApiError): ApiError {
+/** The error, of which the listener is told. */
+export function told(error: ApiError): ApiError {
   onError(error);
   return error;
 }

@@ -1,7 +1,7 @@
 // The server's stream of task events: one for the page, while something on it follows tasks and the page is seen.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { check } from "../session";
+import { check, session } from "../session";
 import type { Task } from "./types";
 
 export type Connection = "idle" | "live" | "lost";
@@ -50,6 +50,7 @@ export function useTaskEvents(onTask: (task: Task) => void, onReturn: () => void
 
 function connect(): void {
   if (source !== null || followers.size === 0 || document.visibilityState === "hidden") return;
+  if (session.peek().state === "ended") return;
   const stream = new EventSource("/api/v1/documents/tasks/events");
   source = stream;
   stream.addEventListener("open", () => {
@@ -78,6 +79,11 @@ function disconnect(): void {
   source = null;
   connection.value = "idle";
 }
+
+// A session that has ended is refused its stream until the next one begins.
+effect(() => {
+  if (session.value.state === "user") connect();
+});
 
 // A hidden page gives its connection back: a browser allows few to one server.
 document.addEventListener("visibilitychange", () => {

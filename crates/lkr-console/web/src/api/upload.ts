@@ -1,5 +1,5 @@
 // Uploads with progress, which `fetch` does not tell.
-import { type ApiError, csrfHeaders, errorFrom } from "./client";
+import { type ApiError, csrfHeaders, errorFrom, told } from "./client";
 
 interface Upload {
   method: "POST" | "PUT";
@@ -21,11 +21,12 @@ export function sendFile({ method, url, form, signal, onProgress }: Upload): Pro
     request.addEventListener("load", () => {
       const envelope = request.response as { data: { task_id: string } } & Parameters<typeof errorFrom>[1];
       if (request.status >= 200 && request.status < 300 && envelope !== null) resolve(envelope.data);
-      else reject(errorFrom(request.status, envelope, request.getResponseHeader("Retry-After")));
+      else reject(told(errorFrom(request.status, envelope, request.getResponseHeader("Retry-After"))));
     });
-    request.addEventListener("error", () => reject(errorFrom(0, null, null)));
+    request.addEventListener("error", () => reject(told(errorFrom(0, null, null))));
     request.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError")));
     signal.addEventListener("abort", () => request.abort());
-    request.send(form);
+    if (signal.aborted) reject(new DOMException("aborted", "AbortError"));
+    else request.send(form);
   });
 }

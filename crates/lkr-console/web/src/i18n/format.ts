@@ -21,7 +21,13 @@ export function shortTime(time: string, now = Date.now()): string {
   const seconds = (at - now) / 1000;
   if (Math.abs(seconds) >= 7 * 86_400) return dateTimes.value.format(at);
   const [unit, length] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", 1];
-  return relative.value.format(Math.round(seconds / length), unit);
+  const count = unit === "day" ? dayOf(at) - dayOf(now) : Math.trunc(seconds / length);
+  return relative.value.format(count, unit);
+}
+
+/** The number of a day of the person's calendar: yesterday is the day before, not a time 24 hours ago. */
+function dayOf(time: number): number {
+  return Math.round(new Date(time).setHours(0, 0, 0, 0) / 86_400_000);
 }
 
 /** A time with its day and second. */

@@ -7,16 +7,18 @@ import type { Space } from "../api/types";
 import { knownSpaces, useShared } from "../known";
 import { options } from "../options";
 import { documentHref, taskHref } from "../routes";
-import { isAdmin } from "../session";
+import { mayAdd } from "../rights";
+import { isolated } from "../text";
 import { Button, Checkbox, FormButtons, Select, TextArea, TextField, submitting } from "../ui/controls";
 import { Badge, Progress, type BadgeKind } from "../ui/data";
 import { DropZone, acceptedFiles } from "../ui/drop_zone";
 import { ErrorMessage, Notice, errorText } from "../ui/feedback";
 import { Icon } from "../ui/icon";
+import { useUnsaved } from "../ui/leaving";
 import { Page, Section } from "../ui/page";
 import { spaceChoices } from "../ui/space";
-import { chosenFiles, droppedFiles } from "./add/dropped";
-import { added, again, clearEnded, dismiss, enqueue, progress, timeLeft, type Added, type Content, type Target } from "./add/queue";
+import { MOST_FILES, chosenFiles, droppedFiles, type Taken } from "./add/dropped";
+import { added, again, clearEnded, dismiss, enqueue, isSending, progress, stop, timeLeft, type Added, type Content, type Target } from "./add/queue";
 import { RefusedList } from "./add/refused_list";
 import { TaskProgress } from "./task_progress";
 
@@ -26,14 +28,19 @@ export function AddPage() {
   const [space, setSpace] = useState(query["space"] ?? "default");
   const [isReplacing, setReplacing] = useState(true);
   const writable = spaces.data?.filter(mayAdd);
-  const choices = spaceChoices(writable ?? []);
-  const chosen = choices.some(({ value }) => value === space) ? space : (choices[0]?.value ?? "default");
+  const isOffered = writable?.some((one) => one.space === space);
+  // Until the spaces are known, what is added goes where the address says.
+  const chosen = writable === undefined || isOffered ? space : (writable[0]?.space ?? "default");
+  const choices = writable === undefined ? [{ value: space, label: space }] : spaceChoices(writable);
   const chosenSpace = writable?.find(({ space }) => space === chosen);
   const target: Target = { space: chosen, isReplacing };
   return (
     <Page title={t("add.title")}>
       <ErrorMessage error={spaces.error} onRetry={spaces.reload} />
       {writable?.length === 0 && <Notice kind="warning">{t("add.nowhere")}</Notice>}
+      {isOffered === false && query["space"] === space && choices.length > 0 && (
+        <Notice kind="warning">{t("add.not_there", { space: isolated(space) })}</Notice>
+      )}
       <div class="fields">
         <Select label={t("add.space")} hint={readers(chosenSpace)} value={chosen} choices={choices} onChange={setSpace} />
         <Checkbox label={t("add.replace")} hint={t("add.replace_hint")} checked={isReplacing} onChange={setReplacing} />
@@ -53,19 +60,20 @@ function readers(space: Space | undefined): string {
   return t(options.login_for_reads ? "add.readers.accounts" : "add.readers.everyone");
 }
 
-function mayAdd({ write, your_role }: Space): boolean {
-  return isAdmin.value || write === "accounts" || your_role === "writer" || your_role === "manager";
-}
-
 function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
-  const take = (input: HTMLInputElement) => {
-    if (input.files) onFiles(chosenFiles(input.files));
+  const [isCut, setCut] = useState(false);
+  const take = ({ contents, isCut }: Taken) => {
+    setCut(isCut);
+    onFiles(contents);
+  };
+  const choose = (input: HTMLInputElement) => {
+    if (input.files) take(chosenFiles(input.files));
     input.value = "";
   };
   return (
-    <DropZone onDrop={(transfer) => void droppedFiles(transfer).then(onFiles)}>
+    <DropZone onDrop={(transfer) => void droppedFiles(transfer).then(take)}>
       <Icon name="upload" size={28} />
       <p>{t("add.drop")}</p>
       <div class="row">
@@ -82,7 +90,7 @@ function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
         hidden
         aria-label={t("add.choose_files")}
         accept={acceptedFiles()}
-        onChange={(event) => take(event.currentTarget)}
+        onChange={(event) => choose(event.currentTarget)}
       />
       <input
         ref={folder}
@@ -91,8 +99,9 @@ function Drop({ onFiles }: { onFiles: (files: Content[]) => void }) {
         hidden
         aria-label={t("add.choose_folder")}
         {...{ webkitdirectory: true }}
-        onChange={(event) => take(event.currentTarget)}
+        onChange={(event) => choose(event.currentTarget)}
       />
+      {isCut && <Notice kind="warning">{t("add.cut", { n: MOST_FILES })}</Notice>}
     </DropZone>
   );
 }
@@ -101,9 +110,10 @@ function Paste({ onText }: { onText: (content: { title: string; text: string }) 
   const [isOpen, setOpen] = useState(false);
   const [title, setTitle] = useState("");
   const [text, setText] = useState("");
+  useUnsaved(isOpen && text.trim() !== "");
   if (!isOpen) return <div><Button icon="edit" onClick={() => setOpen(true)}>{t("add.paste")}</Button></div>;
   const submit = () => {
-    const name = title.trim() || (text.trim().split("\n")[0] ?? "").slice(0, 80);
+    const name = title.trim() || Array.from(text.trim().split("\n")[0] ?? "").slice(0, 80).join("");
     onText({ title: name, text });
     setTitle("");
     setText("");
@@ -141,14 +151,22 @@ function Queue() {
   return (
     <Section
       title={t("add.queue")}
-      actions={ended > 0 && <Button variant="quiet" onClick={clearEnded}>{t("add.clear")}</Button>}
+      actions={
+        <span class="row">
+          {isSending.value && <Button variant="quiet" icon="stop" onClick={stop}>{t("add.stop")}</Button>}
+          {ended > 0 && <Button variant="quiet" onClick={clearEnded}>{t("add.clear")}</Button>}
+        </span>
+      }
     >
+      {/* Files that are left out have no progress. */}
       <div class="stack" aria-live="polite">
-        <Progress label={t("add.queue")} done={ended} total={total} />
-        <p class="muted">
-          {ended < total ? <TimeLeft /> : t("add.all_done", { n: total - failed })}
-          {failed > 0 && ` ${t("add.failed_count", { n: failed })}`}
-        </p>
+        {total > 0 && <Progress label={t("add.queue")} done={ended} total={total} />}
+        {total > 0 && (
+          <p class="muted">
+            {ended < total ? <TimeLeft /> : t("add.all_done", { n: total - failed })}
+            {failed > 0 && ` ${t("add.failed_count", { n: failed })}`}
+          </p>
+        )}
       </div>
       <ul class="queue">{shown.map((item) => <QueueItem key={item.id} item={item} />)}</ul>
       {sorted.length > shown.length && (
@@ -205,7 +223,7 @@ function QueueItem({ item }: { item: Added }) {
         ))}
       </div>
       <div class="queue-actions">
-        {item.state === "failed" && <Button variant="quiet" icon="retry" onClick={() => void again(item)}>{t("common.retry")}</Button>}
+        {(item.state === "failed" || item.skipped === "stopped") && <Button variant="quiet" icon="retry" onClick={() => void again(item)}>{t("common.retry")}</Button>}
         {item.state === "duplicate" && <Button variant="quiet" onClick={() => void again(item, true)}>{t("add.anyway")}</Button>}
         {(item.state === "failed" || item.state === "skipped") && (
           <Button variant="quiet" onClick={() => dismiss(item.id)}>{t("add.dismiss")}</Button>

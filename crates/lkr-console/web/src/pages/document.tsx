@@ -1,18 +1,19 @@
 // A document: the tree of its layers beside its text, or beside its pages.
 import { useLocation, useRoute } from "preact-iso/router";
-import { useMemo, useState } from "preact/hooks";
-import { del, get } from "../api/client";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Code, del, get } from "../api/client";
 import { useTaskEvents } from "../api/task_events";
-import type { Document, DocumentDetail, Node } from "../api/types";
+import type { Document, DocumentDetail, Node, Task } from "../api/types";
 import { number, t } from "../i18n";
 import { bytes } from "../i18n/format";
 import { documentHref, spaceHref, taskHref } from "../routes";
-import { isAdmin, user } from "../session";
-import type { Range } from "../text";
+import { mayChange } from "../rights";
+import { user } from "../session";
+import { isolated, type Range } from "../text";
 import { Button, CopyButton } from "../ui/controls";
 import { Badge, Fact, Facts, Time } from "../ui/data";
 import { Confirm } from "../ui/dialog";
-import { ErrorMessage, Loading, Notice, say } from "../ui/feedback";
+import { ErrorMessage, Loading, Notice, say, sayCopied } from "../ui/feedback";
 import { Icon } from "../ui/icon";
 import { Page } from "../ui/page";
 import { SpaceTitle } from "../ui/space";
@@ -29,14 +30,11 @@ export function DocumentPage() {
   const detail = useResource((signal) => get("/api/v1/documents/{doc_id}", { path: { doc_id: id }, signal }), [id]);
   const [taskId, setTaskId] = useState<string>();
   useTaskEvents(
-    (task) => {
-      if (task.doc_id !== id || task.status !== "done") return;
-      setTaskId(undefined);
-      detail.reload();
-    },
+    (task) => task.doc_id === id && task.status === "done" && detail.reload(),
     () => detail.reload(),
   );
-  if (detail.error && !detail.data) return <FailedPage error={detail.error} title={t("nav.documents")} onRetry={detail.reload} />;
+  const isGone = detail.error?.code === Code.notFound;
+  if (detail.error && (isGone || !detail.data)) return <FailedPage error={detail.error} title={t("nav.documents")} onRetry={detail.reload} />;
   if (!detail.data) return <Page title={t("nav.documents")} width="full"><Loading rows={12} /></Page>;
   const target = parseRange(query["at"]);
   const page = Number(query["page"] ?? "") || firstPage(detail.data, target);
@@ -50,7 +48,7 @@ export function DocumentPage() {
   const title = detail.data.l1.title || detail.data.l1.source || id;
   return (
     <Page title={title} width="full" above={{ href: "/documents", label: t("nav.documents") }} actions={<Actions detail={detail.data} onChanged={detail.reload} onReplaced={setTaskId} />}>
-      {taskId && <Notice>{t("document.replacing")} <a href={taskHref(taskId)}>{t("add.task")}</a></Notice>}
+      {taskId && <Replacement key={taskId} taskId={taskId} onDone={() => setTaskId(undefined)} />}
       <div class="document">
         <div class="document-side">
           <Outline docId={id} l2={detail.data.l2} l3={detail.data.l3} target={target} />
@@ -77,6 +75,27 @@ export function DocumentPage() {
         </div>
       </div>
     </Page>
+  );
+}
+
+/** A new version that is being read, until it is shown. One that failed is told: the document is what it was. */
+function Replacement({ taskId, onDone }: { taskId: string; onDone: () => void }) {
+  const [task, setTask] = useState<Task>();
+  const load = () => void get("/api/v1/documents/tasks/{task_id}", { path: { task_id: taskId } }).then(setTask, () => {});
+  useTaskEvents((task) => task.task_id === taskId && setTask(task), load);
+  useEffect(load, []);
+  useEffect(() => {
+    if (task?.status === "done") onDone();
+  }, [task?.status]);
+  const hasFailed = task?.status === "failed";
+  return (
+    <Notice kind={hasFailed ? "warning" : "info"}>
+      <div role="status">
+        <p>{t(hasFailed ? "document.not_replaced" : "document.replacing")}</p>
+        {task?.error && <p dir="auto">{task.error.message}</p>}
+      </div>
+      <a href={taskHref(taskId)}>{t("add.task")}</a>
+    </Notice>
   );
 }
 
@@ -159,18 +178,18 @@ function Actions({ detail, onChanged, onReplaced }: ActionsProps) {
   const { l1, file } = detail;
   const { route } = useLocation();
   const [open, setOpen] = useState<"edit" | "replace" | "delete">();
-  const mayChange = useMayChange(l1);
+  const isMine = useMayChange(l1);
   const close = () => setOpen(undefined);
   return (
     <>
-      <CopyButton label={t("document.link")} text={() => location.href} onCopied={() => say(t("document.linked"))} />
+      <CopyButton label={t("document.link")} text={() => location.href} onDone={(isCopied) => sayCopied(isCopied, t("document.linked"))} />
       {file?.available && (
         <a class="button" href={`/api/v1/documents/${l1.doc_id}/file`} download>
           <Icon name="download" />
           {t("document.original")}
         </a>
       )}
-      {mayChange && (
+      {isMine && (
         <>
           <Button icon="edit" onClick={() => setOpen("edit")}>{t("document.edit")}</Button>
           <Button icon="upload" onClick={() => setOpen("replace")}>{t("document.replace")}</Button>
@@ -210,23 +229,20 @@ function Actions({ detail, onChanged, onReplaced }: ActionsProps) {
             route("/documents");
           }}
         >
-          <p>{t("document.delete_text", { title: l1.title || l1.source })}</p>
+          <p>{t("document.delete_text", { title: isolated(l1.title || l1.source) })}</p>
         </Confirm>
       )}
     </>
   );
 }
 
-/** Whether the person may change the document: its creator while a writer in its space, the space's managers, admins. */
 function useMayChange(document: Document): boolean {
   const space = useResource(
     async (signal) =>
       user.value === null ? undefined : get("/api/v1/spaces/{space}", { path: { space: document.space }, signal }),
     [document.space, user.value?.username],
   );
-  if (isAdmin.value || space.data?.your_role === "manager") return true;
-  const mayWrite = space.data?.your_role === "writer" || space.data?.write === "accounts";
-  return mayWrite && document.created_by === user.value?.username;
+  return mayChange(document, space.data);
 }
 
 function Details({ detail }: { detail: DocumentDetail }) {

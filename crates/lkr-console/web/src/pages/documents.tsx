@@ -9,7 +9,7 @@ import { knownCategories, knownSpaces, useShared } from "../known";
 import { addHref, documentHref } from "../routes";
 import { user } from "../session";
 import { isolated } from "../text";
-import { Select, TextField } from "../ui/controls";
+import { Select, TextField, withChosen } from "../ui/controls";
 import { Badge, Time } from "../ui/data";
 import { Empty, ErrorMessage, Loading } from "../ui/feedback";
 import { Icon } from "../ui/icon";
@@ -102,13 +102,13 @@ function FilterRow({ filter, onChange }: { filter: Filter; onChange: (change: Pa
       <Select
         label={t("document.space")}
         value={filter.space}
-        choices={[all, ...spaceChoices(spaces.data ?? [])]}
+        choices={withChosen([all, ...spaceChoices(spaces.data ?? [])], filter.space)}
         onChange={(space) => onChange({ space })}
       />
       <Select
         label={t("document.category")}
         value={filter.category}
-        choices={[all, ...(categories.data ?? []).map(({ name }) => ({ value: name, label: name }))]}
+        choices={withChosen([all, ...(categories.data ?? []).map(({ name }) => ({ value: name, label: name }))], filter.category)}
         onChange={(category) => onChange({ category })}
       />
       <TypedField label={t("documents.source")} value={filter.source} onChange={(source) => onChange({ source })} />
@@ -120,7 +120,8 @@ function FilterRow({ filter, onChange }: { filter: Filter; onChange: (change: Pa
 function TypedField({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {
   const [typed, setTyped] = useState(value);
   const timer = useRef(0);
-  useEffect(() => setTyped(value), [value]);
+  // A space at the end may be followed by another word.
+  useEffect(() => setTyped((typed) => (typed.trim() === value ? typed : value)), [value]);
   useEffect(() => () => clearTimeout(timer.current), []);
   return (
     <TextField

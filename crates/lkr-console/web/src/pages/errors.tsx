@@ -41,6 +41,18 @@ export function BrokenPage({ error }: { error: unknown }) {
   );
 }
 
+/** The page in place of one whose scripts could not be loaded. */
+export function UnloadedPage() {
+  return (
+    <Page title={t("unloaded.title")} isTitleHidden>
+      <Empty icon="warning" title={t("unloaded.title")}>
+        <p>{t("unloaded.text")}</p>
+        <Button variant="primary" onClick={() => location.reload()}>{t("broken.reload")}</Button>
+      </Empty>
+    </Page>
+  );
+}
+
 /** The page for an error that leaves nothing to show. */
 export function FailedPage({ error, title, onRetry }: { error: ApiError; title: string; onRetry: () => void }) {
   if (error.code === Code.notFound) return <MissingPage />;

@@ -1,10 +1,10 @@
 // Signing in, and the change of a password that somebody else has set.
 import { useLocation } from "preact-iso/router";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Code } from "../api/client";
+import { type ApiError, Code } from "../api/client";
 import { t } from "../i18n";
 import { options } from "../options";
-import { changePassword, login, logout, register, user } from "../session";
+import { changePassword, login, logout, register, resume, session, user } from "../session";
 import { Button, FormButtons, TextField, submitting } from "../ui/controls";
 import { ErrorMessage, Notice, say } from "../ui/feedback";
 import { Preferences } from "../ui/shell";
@@ -27,10 +27,14 @@ export function LoginPage({ reason }: LoginProps) {
   });
   useEffect(() => form.current?.querySelector("input")?.focus(), [isNew]);
   useEffect(() => {
-    if (user.value !== null && path === "/login") route("/", true);
+    if (session.value.state === "user" && path === "/login") route("/", true);
   }, []);
   const title = t(isNew ? "register.title" : "login.title");
-  useEffect(() => void (document.title = `${title} · lkr`), [title]);
+  useEffect(() => {
+    const before = document.title;
+    document.title = `${title} · lkr`;
+    return () => void (document.title = before);
+  }, [title]);
   const isWrong = action.error?.code === Code.unauthenticated;
   return (
     <Entrance title={title} hasMain={reason === "ended" || reason === "needed"}>
@@ -74,6 +78,24 @@ export function LoginPage({ reason }: LoginProps) {
   );
 }
 
+/** How long after an attempt that failed the server is asked again who is signed in. */
+const RETRY_MS = 5000;
+
+/** Nobody knows yet who is signed in: the server is asked again until it answers. */
+export function UnreachablePage({ error }: { error: ApiError }) {
+  const again = useAction(resume);
+  useEffect(() => {
+    const timer = setTimeout(() => void again.run(), RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [error]);
+  useEffect(() => void (document.title = "lkr"), []);
+  return (
+    <Entrance title="lkr" hasMain>
+      <ErrorMessage error={error} onRetry={() => void again.run()} />
+    </Entrance>
+  );
+}
+
 /** The change of a password that was given to the account: nothing else is possible before. */
 export function ForcedPasswordPage() {
   const leave = useAction(logout);
@@ -82,6 +104,7 @@ export function ForcedPasswordPage() {
     <Entrance title={t("password.title")} hasMain>
       <p>{t("password.forced")}</p>
       <PasswordForm onDone={() => say(t("password.changed"))} />
+      <ErrorMessage error={leave.error} />
       <Button variant="quiet" isBusy={leave.isBusy} onClick={() => void leave.run()}>{t("shell.sign_out")}</Button>
     </Entrance>
   );
@@ -99,6 +122,7 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
     setAgain("");
     onDone();
   });
+  const isWrong = action.error?.code === Code.unauthenticated;
   const submit = () => {
     const fault = [...next].length < 8 ? "short" : next !== again ? "mismatch" : undefined;
     setFault(fault);
@@ -117,6 +141,7 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
         required
         value={current}
         onInput={setCurrent}
+        error={isWrong ? t("password.wrong") : undefined}
       />
       <TextField
         label={t("password.new")}
@@ -138,7 +163,7 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
         onInput={setAgain}
         error={fault === "mismatch" ? t("password.mismatch") : undefined}
       />
-      <ErrorMessage error={action.error} />
+      {!isWrong && <ErrorMessage error={action.error} />}
       <FormButtons>
         <Button variant="primary" type="submit" isBusy={action.isBusy}>{t("password.submit")}</Button>
       </FormButtons>

@@ -45,9 +45,10 @@ export function SearchPage() {
   };
   const body = searchBody(state);
   const hasQuery = body.query !== "";
-  const answer = useResource<SearchAnswer | undefined>(
-    async (signal) => (hasQuery ? post("/api/v1/search", { body, signal }) : undefined),
-    [JSON.stringify(body)],
+  const key = JSON.stringify(body);
+  const answer = useResource<Answered | undefined>(
+    async (signal) => (hasQuery ? { key, ...(await post("/api/v1/search", { body, signal })) } : undefined),
+    [key],
   );
   const filters = filterCount(state);
   return (
@@ -89,6 +90,7 @@ export function SearchPage() {
         <Answer
           answer={answer.error ? undefined : answer.data}
           isLoading={answer.isLoading}
+          isOld={answer.data?.key !== key}
           state={state}
           onChange={(change) => go({ q: state.q, ...change }, false)}
           onExplain={setExplained}
@@ -101,18 +103,22 @@ export function SearchPage() {
   );
 }
 
+/** An answer, and the request that it answers. */
+type Answered = SearchAnswer & { key: string };
+
 interface AnswerProps {
   answer: SearchAnswer | undefined;
   isLoading: boolean;
+  /** Whether it answers another request than the one that is on its way. */
+  isOld: boolean;
   state: SearchState;
   onChange: (change: Partial<SearchState>) => void;
   onExplain: (result: SearchResult) => void;
 }
 
-function Answer({ answer, isLoading, state, onChange, onExplain }: AnswerProps) {
+function Answer({ answer, isLoading, isOld, state, onChange, onExplain }: AnswerProps) {
   if (answer === undefined) return isLoading ? <Loading rows={6} /> : null;
   const { results, warnings, took_ms } = answer;
-  const isOld = answer.query !== state.q.trim();
   const mayGrow = results.length === state.count && state.count < MOST_RESULTS;
   return (
     <div class={isOld ? "stack answer old" : "stack answer"} aria-busy={isLoading}>

@@ -7,7 +7,7 @@ import type { Task } from "../api/types";
 import { number, t, tData } from "../i18n";
 import { duration } from "../i18n/format";
 import { documentHref, spaceHref } from "../routes";
-import { user } from "../session";
+import { mayChangeTask } from "../rights";
 import { Button } from "../ui/controls";
 import { Fact, Facts, Time } from "../ui/data";
 import { Confirm } from "../ui/dialog";
@@ -43,7 +43,7 @@ export function TaskPage() {
       actions={
         <>
           <TaskActions task={data} onChange={task.reload} />
-          {hasEnded && user.value && <Button icon="trash" onClick={() => setDeleting(true)}>{t("task.delete")}</Button>}
+          {hasEnded && mayChangeTask(data) && <Button icon="trash" onClick={() => setDeleting(true)}>{t("task.delete")}</Button>}
         </>
       }
     >

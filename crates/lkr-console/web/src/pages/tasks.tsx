@@ -1,12 +1,13 @@
 // Tasks: what is being done, was done, and failed.
 import { useLocation } from "preact-iso/router";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { get, post } from "../api/client";
 import { useTaskEvents } from "../api/task_events";
 import type { Task } from "../api/types";
 import { t, tData } from "../i18n";
 import { documentHref, taskHref } from "../routes";
-import { user } from "../session";
+import { knownSpaces } from "../known";
+import { mayChangeTask } from "../rights";
 import { Button, Select } from "../ui/controls";
 import { Time } from "../ui/data";
 import { Empty, ErrorMessage, Loading } from "../ui/feedback";
@@ -128,7 +129,8 @@ export function TaskActions({ task, onChange }: { task: Task; onChange: () => vo
     await post("/api/v1/documents/tasks/{task_id}/retry", { path });
     onChange();
   });
-  if (user.value === null) return null;
+  useEffect(knownSpaces.need, []);
+  if (!mayChangeTask(task)) return null;
   return (
     <>
       {(task.status === "pending" || task.status === "running") && task.kind !== "delete_space" && (

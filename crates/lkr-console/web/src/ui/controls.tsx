@@ -2,6 +2,7 @@
 import type { ButtonHTMLAttributes, ComponentChildren, InputHTMLAttributes } from "preact";
 import { useId } from "preact/hooks";
 import { t } from "../i18n";
+import { copyText } from "./copy";
 import { Icon, type IconName } from "./icon";
 
 type ButtonProps = Omit<ButtonHTMLAttributes<HTMLButtonElement>, "icon" | "size"> & {
@@ -118,6 +119,11 @@ export interface Choice {
   label: string;
 }
 
+/** The choices with the one that is chosen, which an address may name before the others are known, or when it is no more. */
+export function withChosen(choices: readonly Choice[], chosen: string): readonly Choice[] {
+  return choices.some(({ value }) => value === chosen) ? choices : [...choices, { value: chosen, label: chosen }];
+}
+
 interface SelectProps {
   label: string;
   hint?: ComponentChildren;
@@ -167,13 +173,17 @@ export function Checkbox({ label, hint, checked, onChange, disabled = false }: C
   );
 }
 
-/** A button that copies a text and says so. */
-export function CopyButton({ text, label, onCopied }: { text: () => string; label: string; onCopied: () => void }) {
-  const copy = async () => {
-    await navigator.clipboard.writeText(text());
-    onCopied();
-  };
-  return <Button variant="quiet" icon="copy" onClick={() => void copy()}>{label}</Button>;
+interface CopyProps {
+  text: () => string;
+  label: string;
+  /** Says whether the text was copied. */
+  onDone: (isCopied: boolean) => void;
+}
+
+/** A button that copies a text. */
+export function CopyButton({ text, label, onDone }: CopyProps) {
+  const copy = async (button: HTMLElement) => onDone(await copyText(text(), button));
+  return <Button variant="quiet" icon="copy" onClick={(event) => void copy(event.currentTarget)}>{label}</Button>;
 }
 
 /** What a form does when it is sent, instead of loading another page. */

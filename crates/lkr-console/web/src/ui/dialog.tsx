@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { t } from "../i18n";
+import { session } from "../session";
 import { useAction } from "../use_resource";
 import { Button, Cancel, FormButtons, IconButton } from "./controls";
 import { ErrorMessage } from "./feedback";
@@ -42,31 +43,48 @@ function returnFocus(dialog: Element): void {
 /** An open dialog. It is closed by not being rendered. */
 export function Dialog({ title, shape = "box", isKept = false, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
+  const pressed = useRef<EventTarget | null>(null);
   const id = useId();
+  const leave = useRef(onClose);
+  leave.current = () => {
+    if (!isKept) onClose();
+  };
+  // A page whose session has ended is hidden, and its dialogs with it, or they would block the login.
+  const isHidden = session.value.state === "ended";
   useEffect(() => {
     const dialog = element.current;
-    if (dialog === null) return;
+    if (dialog === null || isHidden) return;
     noteOpener(dialog);
     dialog.showModal();
+    // A browser closes a dialog at the second Escape without asking: where the page keeps it, it is opened again.
+    const reopen = () => {
+      if (dialog.isConnected && !dialog.open) dialog.showModal();
+      leave.current();
+    };
+    dialog.addEventListener("close", reopen);
     return () => {
+      dialog.removeEventListener("close", reopen);
       dialog.close();
       returnFocus(dialog);
     };
-  }, []);
+  }, [isHidden]);
   return (
     <dialog
       ref={element}
       class={`dialog ${shape}`}
       aria-labelledby={id}
       onCancel={(event) => {
+        if (!event.cancelable) return;
         event.preventDefault();
-        onClose();
+        leave.current();
       }}
       onKeyDown={(event) => {
         if (isKept && event.key === "Escape") event.preventDefault();
       }}
+      onPointerDown={(event) => (pressed.current = event.target)}
       onClick={(event) => {
-        if (event.target === element.current && !isKept) onClose();
+        // Whoever selects a text may release the mouse beside the dialog.
+        if (event.target === element.current && pressed.current === element.current) leave.current();
       }}
     >
       <div class="dialog-frame">

@@ -80,6 +80,11 @@ export function say(text: string): void {
   setTimeout(() => dismiss(toast.id), TOAST_MS);
 }
 
+/** Says that a text was copied, in these words, or that it was not. */
+export function sayCopied(isCopied: boolean, copied = t("common.copied")): void {
+  say(isCopied ? copied : t("common.not_copied"));
+}
+
 function dismiss(id: number): void {
   toasts.value = toasts.value.filter((toast) => toast.id !== id);
 }

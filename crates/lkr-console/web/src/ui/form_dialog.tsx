@@ -5,7 +5,7 @@ import { t } from "../i18n";
 import { useAction } from "../use_resource";
 import { Button, Cancel, CopyButton, Field, FormButtons, submitting } from "./controls";
 import { Dialog } from "./dialog";
-import { ErrorMessage, Notice, say } from "./feedback";
+import { ErrorMessage, Notice, sayCopied } from "./feedback";
 import { Discard, useUnsaved } from "./leaving";
 
 interface FormDialogProps {
@@ -77,10 +77,7 @@ export function SecretDialog({ title, label, secret, hint, onClose }: SecretProp
           )}
         </Field>
         <FormButtons>
-          {/* A page without TLS has no clipboard: the text can be selected. */}
-          {"clipboard" in navigator && (
-            <CopyButton text={() => secret} label={t("common.copy")} onCopied={() => say(t("common.copied"))} />
-          )}
+          <CopyButton text={() => secret} label={t("common.copy")} onDone={sayCopied} />
           <Button variant="primary" onClick={onClose}>{t("secret.done")}</Button>
         </FormButtons>
       </div>

@@ -1,5 +1,5 @@
 // Pages of a list that the server continues by cursors.
-import { useState } from "preact/hooks";
+import { useCallback, useEffect, useState } from "preact/hooks";
 import { t } from "../i18n";
 import { type Resource, useResource } from "../use_resource";
 import { Button } from "./controls";
@@ -32,13 +32,24 @@ export function usePages<T>(
   const [place, setPlace] = useState<{ key: string; cursors: string[] }>({ key, cursors: [] });
   const cursors = place.key === key ? place.cursors : [];
   const cursor = cursors.at(-1);
-  const resource = useResource((signal) => load(cursor, signal), [key, cursor]);
-  const following = resource.data?.next_offset;
+  const loaded = useResource(async (signal) => ({ key, cursor, rows: await load(cursor, signal) }), [key, cursor]);
+  const data = loaded.data?.rows;
+  // While another page is loaded, the data are those of the page before.
+  const isThere = loaded.data?.key === key && loaded.data.cursor === cursor;
+  const following = data?.next_offset;
   const go = (cursors: string[]) => setPlace({ key, cursors });
+  // The rows of the last page may be gone.
+  const isPast = isThere && data?.items.length === 0 && !following && cursors.length > 0;
+  useEffect(() => {
+    if (isPast) go(cursors.slice(0, -1));
+  }, [isPast, cursor]);
+  const replace = useCallback((rows: PageOf<T>) => loaded.replace({ key, cursor, rows }), [key, cursor]);
   return {
-    ...resource,
+    ...loaded,
+    data,
+    replace,
     page: cursors.length + 1,
-    next: following ? () => go([...cursors, following]) : undefined,
+    next: following ? () => isThere && go([...cursors, following]) : undefined,
     previous: cursors.length > 0 ? () => go(cursors.slice(0, -1)) : undefined,
   };
 }

@@ -10,6 +10,7 @@ import { ACCOUNT_PLACES, ADMIN_PLACES, PLACES, type Place } from "../routes";
 import { isAdmin, logout, user } from "../session";
 import { useAction } from "../use_resource";
 import { IconButton, Select } from "./controls";
+import { errorText, say } from "./feedback";
 import { Icon } from "./icon";
 
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -122,6 +123,9 @@ function Places({ places }: { places: Place[] }) {
 
 function Foot() {
   const leave = useAction(logout);
+  useEffect(() => {
+    if (leave.error) say(errorText(leave.error));
+  }, [leave.error]);
   return (
     <div class="foot">
       {user.value === null ? (

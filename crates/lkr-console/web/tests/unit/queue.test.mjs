@@ -9,10 +9,13 @@ const REFUSAL = { code: 1001, message: "cannot be read", request_id: "r", data: 
 let queue;
 let answers;
 let sent;
+/** Whether nothing is answered. */
+let isHeld;
 
 beforeEach(async () => {
   answers = [];
   sent = [];
+  isHeld = false;
   standIn({
     XMLHttpRequest: class {
       upload = { addEventListener() {} };
@@ -27,8 +30,12 @@ beforeEach(async () => {
       getResponseHeader() {
         return null;
       }
+      abort() {
+        this.#listeners.abort();
+      }
       send(form) {
         sent.push(form.get("source"));
+        if (isHeld) return;
         const { status, body } = answers.shift() ?? { status: 202, body: { data: { task_id: `task ${sent.length}` } } };
         this.status = status;
         this.response = body;
@@ -95,4 +102,47 @@ test("texts with the same title stay apart", async () => {
   queue.enqueue([{ title: "note", text: "two" }], SPACE);
   await sentAll();
   assert.equal(queue.added.value.length, 2);
+});
+
+test("what the browser could not open is told and not sent", async () => {
+  queue.enqueue([{ unreadable: true, path: "folder/link.md" }, file("folder/a.md")], SPACE);
+  await sentAll();
+  assert.deepEqual(states(), { "folder/link.md": "skipped", "folder/a.md": "working" });
+});
+
+test("a file that is refused because the session has ended waits for the next one", async () => {
+  answers = [{ status: 401, body: { ...REFUSAL, code: 1005 } }];
+  queue.enqueue([file("a.md")], SPACE);
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(sent, ["file:a.md"]);
+  assert.equal(queue.isSending.value, true);
+  queue.stop();
+  await sentAll();
+  assert.deepEqual(states(), { "a.md": "skipped" });
+});
+
+test("a file that meets a server which is away stays in the queue", async () => {
+  answers = [{ status: 502, body: null }];
+  queue.enqueue([file("a.md")], SPACE);
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(states(), { "a.md": "sending" });
+  queue.stop();
+  await sentAll();
+  assert.deepEqual(states(), { "a.md": "skipped" });
+});
+
+test("what is not sent can be stopped, and sent again", async () => {
+  isHeld = true;
+  const names = ["a.md", "b.md", "c.md", "d.md", "e.md"];
+  queue.enqueue(names.map((name) => file(name)), SPACE);
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(sent.length, 3);
+  queue.stop();
+  await sentAll();
+  assert.deepEqual(queue.added.value.map(({ skipped }) => skipped), names.map(() => "stopped"));
+  assert.deepEqual(queue.progress.value, { total: 0, ended: 0, failed: 0 });
+  isHeld = false;
+  await queue.again(queue.added.value[0]);
+  await sentAll();
+  assert.equal(states()["a.md"], "working");
 });

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
 
+// Where the person is, the day begins an hour before that of UTC.
+process.env.TZ = "Europe/Berlin";
+
 const { EMPTY, MOST_RESULTS, filterCount, parseState, searchBody, stateHref } = await load("pages/search/state.ts");
 
 const queryOf = (href) => Object.fromEntries(new URL(href, "http://x").searchParams);
@@ -32,13 +35,13 @@ test("a number of results that nobody offers is brought into its bounds", () => 
   for (const n of ["-1", "0", "1.5", "x", ""]) assert.equal(parseState({ n }).count, EMPTY.count, n);
 });
 
-test("the body has what is filtered, and the last day whole", () => {
+test("the body has what is filtered, and the last day whole where the person is", () => {
   assert.deepEqual(searchBody({ ...EMPTY, q: " tides " }), { query: "tides", top_k: 10 });
   assert.deepEqual(searchBody({ ...EMPTY, q: "x", language: "en" }).where, { field: "language", eq: "en" });
   assert.deepEqual(searchBody({ ...EMPTY, q: "x", from: "2026-02-01", to: "2026-02-28" }).where, {
     and: [
-      { field: "updated_at", gte: "2026-02-01" },
-      { field: "updated_at", lt: "2026-03-01" },
+      { field: "updated_at", gte: "2026-01-31T23:00:00.000Z" },
+      { field: "updated_at", lt: "2026-02-28T23:00:00.000Z" },
     ],
   });
 });
@@ -56,7 +59,10 @@ test("conditions become the expressions of the API, and rows that are not comple
   assert.deepEqual(where("source", "ne", "a"), { not: { field: "source", eq: "a" } });
   assert.deepEqual(where("language", "in", "en, zh，"), { field: "language", in: ["en", "zh"] });
   assert.deepEqual(where("metadata.port", "absent", "left over"), { field: "metadata.port", exists: false });
-  assert.deepEqual(where("created_at", "gte", "2026-01-01"), { field: "created_at", gte: "2026-01-01" });
+  assert.deepEqual(where("created_at", "gte", "2026-07-01"), { field: "created_at", gte: "2026-06-30T22:00:00.000Z" });
+  assert.deepEqual(where("created_at", "gte", "no date"), { field: "created_at", gte: "no date" });
+  assert.deepEqual(where("metadata. due date ", "eq", "x"), { field: "metadata.due date", eq: "x" });
+  assert.equal(where("metadata.  ", "eq", "x"), undefined);
   assert.equal(where("metadata.", "eq", "x"), undefined);
   assert.equal(where("title", "prefix", "  "), undefined);
   assert.equal(where("title", "in", " , "), undefined);

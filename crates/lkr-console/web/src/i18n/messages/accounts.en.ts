@@ -20,6 +20,7 @@ export const accounts = {
   "password.hint": "8 to 128 characters.",
   "password.mismatch": "The two passwords differ.",
   "password.short": "At least 8 characters.",
+  "password.wrong": "The current password is wrong.",
   "password.submit": "Change the password",
   "password.changed": "The password is changed. Other sessions of this account have ended.",
   "account.title": "Account",

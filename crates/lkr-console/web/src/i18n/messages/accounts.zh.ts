@@ -22,6 +22,7 @@ export const accounts: Record<keyof typeof english, string> = {
   "password.hint": "8 至 128 个字符。",
   "password.mismatch": "两次输入的密码不一致。",
   "password.short": "至少 8 个字符。",
+  "password.wrong": "当前密码不正确。",
   "password.submit": "修改密码",
   "password.changed": "密码已修改。该账户的其他会话已结束。",
   "account.title": "账户",

@@ -12,6 +12,7 @@ export const common = {
   "common.remove": "Remove",
   "common.copy": "Copy",
   "common.copied": "Copied.",
+  "common.not_copied": "The browser does not let this page copy. Select the text and copy it yourself.",
   "common.download": "Download",
   "common.optional": "optional",
   "common.all": "All",
@@ -79,4 +80,6 @@ export const common = {
   "broken.title": "The console has failed",
   "broken.text": "This is a mistake of the console, and nothing of yours is lost. Reload the page; if it happens again, report it with the text below.",
   "broken.reload": "Reload",
+  "unloaded.title": "This page could not be loaded",
+  "unloaded.text": "The server cannot be reached, or it was updated since the console was opened. Reload the page.",
 };

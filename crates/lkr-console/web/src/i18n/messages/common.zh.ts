@@ -14,6 +14,7 @@ export const common: Record<keyof typeof english, string> = {
   "common.remove": "移除",
   "common.copy": "复制",
   "common.copied": "已复制。",
+  "common.not_copied": "浏览器不允许此页面复制，请自行选择文本并复制。",
   "common.download": "下载",
   "common.optional": "可选",
   "common.all": "全部",
@@ -81,4 +82,6 @@ export const common: Record<keyof typeof english, string> = {
   "broken.title": "控制台出错",
   "broken.text": "这是控制台自身的错误，您的数据没有丢失。请重新加载页面；如果再次出现，请附上以下文字报告。",
   "broken.reload": "重新加载",
+  "unloaded.title": "无法加载此页面",
+  "unloaded.text": "无法连接服务器，或者服务器在控制台打开后已更新。请重新加载页面。",
 };

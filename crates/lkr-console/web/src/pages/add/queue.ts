@@ -7,6 +7,7 @@ import { sendFile } from "../../api/upload";
 import { t } from "../../i18n";
 import { options } from "../../options";
 import { errorText } from "../../ui/feedback";
+import { signedIn } from "../../session";
 import { asApiError } from "../../use_resource";
 import { keepRefused, refusedBefore, type Refused } from "./refused";
 
@@ -23,8 +24,13 @@ export interface Added {
   taskId?: string;
   task?: Task;
   error?: ApiError;
-  skipped?: "format" | "size" | "empty";
+  skipped?: LeftOut;
+  /** How often it could not be sent because the server was away. */
+  tries?: number;
 }
+
+/** Why a file is not sent. */
+export type LeftOut = "format" | "size" | "empty" | "unreadable" | "stopped";
 
 export interface Target {
   space: string;
@@ -32,8 +38,8 @@ export interface Target {
   isReplacing: boolean;
 }
 
-/** What is sent: a file, or a text that was typed. */
-export type Content = { file: File; path: string } | { title: string; text: string };
+/** What is sent: a file, or a text that was typed. A file or folder that the browser could not open is told alone. */
+export type Content = { file: File; path: string } | { unreadable: true; path: string } | { title: string; text: string };
 
 interface Source {
   content: Content;
@@ -50,10 +56,14 @@ const UPLOADS_AT_ONCE = 3;
 /** A task of which no event came for so long is asked for. */
 const SILENCE_MS = 10_000;
 const WATCH_MS = 5_000;
+/** How often a file is sent to a server that is away before it counts as failed: for a minute. */
+const MOST_TRIES = 12;
 let lastId = 0;
 let sending = 0;
 let unfollow: (() => void) | undefined;
 let watch = 0;
+/** What ends the sending of an item. */
+const senders = new Map<number, AbortController>();
 const heardAt = new Map<number, number>();
 
 const isUnderWay = (item: Added) => item.state === "waiting" || item.state === "sending" || item.state === "working";
@@ -113,14 +123,21 @@ function forgetEarlier(contents: Content[], target: Target): void {
 
 function newItem(id: number, content: Content): Added {
   if ("text" in content) {
-    return { id, name: content.title, bytes: content.text.length, state: "waiting", sent: 0 };
+    return { id, name: content.title, bytes: new Blob([content.text]).size, state: "waiting", sent: 0 };
   }
-  const { file, path } = content;
-  const extension = path.split(".").at(-1)?.toLowerCase() ?? "";
-  const known = options.upload_extensions.includes(extension);
-  const skipped = !known ? "format" : file.size > options.upload_max_bytes ? "size" : file.size === 0 ? "empty" : undefined;
-  const item: Added = { id, name: path, bytes: file.size, state: skipped ? "skipped" : "waiting", sent: 0 };
+  const { path } = content;
+  const bytes = "file" in content ? content.file.size : 0;
+  const skipped = "file" in content ? whyLeftOut(path, bytes) : "unreadable";
+  const item: Added = { id, name: path, bytes, state: skipped ? "skipped" : "waiting", sent: 0 };
   return skipped ? { ...item, skipped } : item;
+}
+
+/** Why a file of this name and size is not sent; nothing if it is. */
+export function whyLeftOut(name: string, bytes: number): LeftOut | undefined {
+  const extension = name.split(".").at(-1)?.toLowerCase() ?? "";
+  if (!options.upload_extensions.includes(extension)) return "format";
+  if (bytes > options.upload_max_bytes) return "size";
+  return bytes === 0 ? "empty" : undefined;
 }
 
 /** Sends an item again; `isForced` adds it though it duplicates a document. */
@@ -145,6 +162,17 @@ export async function again(item: Added, isForced = false): Promise<void> {
 }
 
 const forced = new Set<number>();
+
+/** Whether something can still be stopped. */
+export const isSending = computed(() => added.value.some(isUnsent));
+
+const isUnsent = (item: Added) => item.state === "waiting" || item.state === "sending";
+
+/** Leaves out what is not sent yet. What the server has got goes on. */
+export function stop(): void {
+  for (const controller of senders.values()) controller.abort();
+  added.value = added.value.map((item) => (isUnsent(item) ? { ...item, state: "skipped", skipped: "stopped", sent: 0 } : item));
+}
 
 /** Forgets what has ended. */
 export function clearEnded(): void {
@@ -181,41 +209,68 @@ function pump(): void {
     if (!next || !source) return;
     sending++;
     change(next.id, { state: "sending" });
-    void send(next.id, source).finally(() => {
+    const controller = new AbortController();
+    senders.set(next.id, controller);
+    void send(next.id, source, controller.signal).finally(() => {
+      if (senders.get(next.id) === controller) senders.delete(next.id);
       sending--;
       pump();
     });
   }
 }
 
-async function send(id: number, { content, target }: Source): Promise<void> {
+async function send(id: number, { content, target }: Source, signal: AbortSignal): Promise<void> {
   const isForced = forced.delete(id);
   try {
-    const { task_id } = await ("text" in content ? sendText(content, target, isForced) : sendUpload(id, content, target, isForced));
+    const { task_id } = await sendContent(id, content, target, isForced, signal);
     change(id, { state: "working", sent: 1, taskId: task_id });
     heardAt.set(id, Date.now());
     follow();
     const early = unknown.get(task_id);
     if (early) hear(early);
   } catch (cause) {
+    if (signal.aborted) return;
     const error = asApiError(cause);
-    // The server asks to wait: the file stays in the queue.
-    if (error.code === Code.overloaded || error.code === Code.rateLimited) {
-      await new Promise((resolve) => setTimeout(resolve, 1000 * Math.max(2, error.retryAfter ?? 5)));
-      change(id, { state: "waiting", sent: 0 });
-      if (isForced) forced.add(id);
-    } else {
+    const tries = (added.value.find((item) => item.id === id)?.tries ?? 0) + (error.isUnreachable ? 1 : 0);
+    const wait = tries < MOST_TRIES ? waitAfter(error) : undefined;
+    if (wait === undefined) {
       change(id, { state: "failed", error });
+      return;
     }
+    change(id, { tries });
+    // The file stays in the queue.
+    if (isForced) forced.add(id);
+    await Promise.race([wait, aborted(signal)]);
+    if (!signal.aborted) change(id, { state: "waiting", sent: 0 });
   }
 }
 
-function sendText(content: { title: string; text: string }, target: Target, force: boolean) {
-  const { title, text } = content;
-  return post("/api/v1/documents", { body: { title, text, space: target.space, force } });
+/**
+ * What a file waits for that was not taken: the login of a person whose session has ended, the time that the server asks for, or
+ * a server that is away.
+ */
+function waitAfter(error: ApiError): Promise<unknown> | undefined {
+  if (error.code === Code.unauthenticated) return signedIn();
+  if (error.code !== Code.overloaded && error.code !== Code.rateLimited && !error.isUnreachable) return undefined;
+  return new Promise((resolve) => setTimeout(resolve, 1000 * Math.max(2, error.retryAfter ?? 5)));
 }
 
-async function sendUpload(id: number, { file, path }: { file: File; path: string }, target: Target, isForced: boolean) {
+function aborted(signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve) => signal.addEventListener("abort", resolve));
+}
+
+function sendContent(id: number, content: Content, target: Target, isForced: boolean, signal: AbortSignal): Promise<{ task_id: string }> {
+  if ("text" in content) return sendText(content, target, isForced, signal);
+  if ("file" in content) return sendUpload(id, content, target, isForced, signal);
+  throw new Error(`${content.path} cannot be sent`);
+}
+
+function sendText(content: { title: string; text: string }, target: Target, force: boolean, signal: AbortSignal) {
+  const { title, text } = content;
+  return post("/api/v1/documents", { body: { title, text, space: target.space, force }, signal });
+}
+
+async function sendUpload(id: number, { file, path }: { file: File; path: string }, target: Target, isForced: boolean, signal: AbortSignal) {
   await checkReadable(file);
   const form = new FormData();
   form.set("space", target.space);
@@ -227,13 +282,13 @@ async function sendUpload(id: number, { file, path }: { file: File; path: string
     method: "POST",
     url: "/api/v1/documents/upload",
     form,
-    signal: new AbortController().signal,
+    signal,
     onProgress: (sent) => change(id, { sent }),
   });
 }
 
 /** A file that was changed or removed since it was chosen can be chosen again only: the browser gives it no more. */
-async function checkReadable(file: File): Promise<void> {
+export async function checkReadable(file: File): Promise<void> {
   try {
     await file.slice(0, 1).arrayBuffer();
   } catch {

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { t } from "../../i18n";
 import { CopyButton } from "../../ui/controls";
-import { say } from "../../ui/feedback";
+import { sayCopied } from "../../ui/feedback";
 import { Icon } from "../../ui/icon";
 import { Page, Section } from "../../ui/page";
 
@@ -48,9 +48,7 @@ function Command({ text }: { text: string }) {
   return (
     <div class="command">
       <pre tabIndex={0}>{text}</pre>
-      {"clipboard" in navigator && (
-        <CopyButton text={() => text} label={t("common.copy")} onCopied={() => say(t("common.copied"))} />
-      )}
+      <CopyButton text={() => text} label={t("common.copy")} onDone={sayCopied} />
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { del, get, patch } from "../../api/client";
 import type { Space } from "../../api/types";
 import { number, t } from "../../i18n";
 import { knownSpaces } from "../../known";
+import { mayAdd } from "../../rights";
 import { user } from "../../session";
 import { addHref, taskHref } from "../../routes";
 import { Button, TextField } from "../../ui/controls";
@@ -32,7 +33,7 @@ export function SpacePage() {
   const title = space.data?.title || name;
   const above = { href: "/spaces", label: t("nav.spaces") };
   return (
-    <Page title={title} above={above} actions={<Actions name={name} onEdit={isManager ? () => setEditing(true) : undefined} />}>
+    <Page title={title} above={above} actions={<Actions name={name} space={space.data} onEdit={isManager ? () => setEditing(true) : undefined} />}>
       {space.data === undefined ? <Loading /> : <SpaceAsItIs space={space.data} />}
       {isManager && <SpaceMembers key={name} space={name} />}
       {space.data && isManager && name !== DEFAULT_SPACE && <SpaceEnd space={space.data} />}
@@ -43,13 +44,19 @@ export function SpacePage() {
   );
 }
 
-function Actions({ name, onEdit }: { name: string; onEdit: (() => void) | undefined }) {
+interface ActionsProps {
+  name: string;
+  space: Space | undefined;
+  onEdit: (() => void) | undefined;
+}
+
+function Actions({ name, space, onEdit }: ActionsProps) {
   const query = `space=${encodeURIComponent(name)}`;
   return (
     <>
       <a class="button" href={`/documents?${query}`}><Icon name="documents" />{t("nav.documents")}</a>
       <a class="button" href={`/?${query}`}><Icon name="search" />{t("spaces.search")}</a>
-      {user.value && <a class="button" href={addHref(name)}><Icon name="upload" />{t("empty.add")}</a>}
+      {user.value && space && mayAdd(space) && <a class="button" href={addHref(name)}><Icon name="upload" />{t("empty.add")}</a>}
       {onEdit && <Button icon="edit" onClick={onEdit}>{t("common.edit")}</Button>}
     </>
   );

@@ -5,6 +5,7 @@ import { listAll } from "../../api/all";
 import { del, get, type Data } from "../../api/client";
 import { number, t, tData } from "../../i18n";
 import { taskHref } from "../../routes";
+import { isolated } from "../../text";
 import { Button } from "../../ui/controls";
 import { Badge, Fact, Facts, Foreign, Time, type BadgeKind } from "../../ui/data";
 import { Confirm } from "../../ui/dialog";
@@ -108,7 +109,7 @@ function DeleteWebhook({ webhook }: { webhook: Webhook }) {
       <Button variant="danger" icon="trash" onClick={() => setAsking(true)}>{t("webhooks.delete")}</Button>
       {isAsking && (
         <Confirm title={t("webhooks.delete")} confirm={t("webhooks.delete")} onConfirm={remove} onClose={() => setAsking(false)}>
-          <p>{t("webhooks.delete_text", { url: webhook.url })}</p>
+          <p>{t("webhooks.delete_text", { url: isolated(webhook.url) })}</p>
         </Confirm>
       )}
     </>

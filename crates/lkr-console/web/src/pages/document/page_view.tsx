@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, urlOf } from "../../api/client";
 import { t } from "../../i18n";
-import type { Range } from "../../text";
+import { isolated, type Range } from "../../text";
 import { IconButton } from "../../ui/controls";
 import { Loading, Notice } from "../../ui/feedback";
 import { useResource } from "../../use_resource";
@@ -67,7 +67,7 @@ export function PageView({ docId, title, page, pages, target, targetPages, onPag
             <img
               key={source}
               src={source}
-              alt={t("document.page_image", { page, title })}
+              alt={t("document.page_image", { page, title: isolated(title) })}
               onLoad={() => setLoaded({ source, state: "shown" })}
               onError={() => setLoaded({ source, state: "failed" })}
             />

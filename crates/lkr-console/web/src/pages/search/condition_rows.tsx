@@ -75,7 +75,7 @@ function ConditionRow({ name, condition, onChange, onRemove }: RowProps) {
           autocapitalize="none"
           autocomplete="off"
           spellcheck={false}
-          onInput={(event) => onChange({ ...condition, field: METADATA + event.currentTarget.value.trim() })}
+          onInput={(event) => onChange({ ...condition, field: METADATA + event.currentTarget.value })}
         />
       )}
       <select

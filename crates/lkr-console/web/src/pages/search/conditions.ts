@@ -28,7 +28,7 @@ export const FIELDS = [
 
 const TEXT_OPERATORS = ["eq", "ne", "in", "prefix", "gt", "gte", "lt", "lte", "exists", "absent"] as const;
 
-/** A date is its midnight, so that other comparisons would mislead. */
+/** A date is its midnight where the person is, so that other comparisons would mislead. */
 const TIME_OPERATORS = ["gte", "lt"] as const;
 
 /** The most rows: the API takes expressions of 64 parts. */
@@ -48,7 +48,7 @@ export function needsValue(operator: Operator): boolean {
 
 /** Whether a row says enough to be searched by. */
 export function isComplete({ field, operator, value }: Condition): boolean {
-  return field !== METADATA && (!needsValue(operator) || valuesOf(operator, value).length > 0);
+  return field.trim() !== METADATA && (!needsValue(operator) || valuesOf(operator, value).length > 0);
 }
 
 /** The row with another field. An operator that the field lacks becomes one that it has, without a value of another kind. */
@@ -59,7 +59,8 @@ export function withField(condition: Condition, field: string): Condition {
   return { field, operator, value: isTime(field) === isTime(condition.field) ? condition.value : "" };
 }
 
-export function expressionOf({ field, operator, value }: Condition): Expression {
+export function expressionOf({ field: typed, operator, value }: Condition): Expression {
+  const field = typed.startsWith(METADATA) ? METADATA + typed.slice(METADATA.length).trim() : typed;
   const [first = ""] = valuesOf(operator, value);
   switch (operator) {
     case "exists":
@@ -74,8 +75,14 @@ export function expressionOf({ field, operator, value }: Condition): Expression 
     case "prefix":
       return { field, prefix: first };
     default:
-      return { field, [operator]: isTime(field) ? first : numberOr(first) } as Expression;
+      return { field, [operator]: isTime(field) ? instantOf(first) : numberOr(first) } as Expression;
   }
+}
+
+/** The instant at which a date begins where the person is; the text itself if it is no date. Lists show times of that place, too. */
+export function instantOf(date: string): string {
+  const midnight = new Date(`${date}T00:00`);
+  return Number.isNaN(midnight.getTime()) ? date : midnight.toISOString();
 }
 
 function valuesOf(operator: Operator, value: string): string[] {

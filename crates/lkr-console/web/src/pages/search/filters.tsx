@@ -1,7 +1,7 @@
 // What a search is narrowed to.
 import { t } from "../../i18n";
 import { knownCategories, knownSpaces, useShared } from "../../known";
-import { Button, Checkbox, Select, TextField } from "../../ui/controls";
+import { Button, Checkbox, Select, TextField, withChosen } from "../../ui/controls";
 import { ConditionRows } from "./condition_rows";
 import { EMPTY, filterCount, type SearchState } from "./state";
 
@@ -13,7 +13,8 @@ interface FiltersProps {
 export function Filters({ state, onChange }: FiltersProps) {
   const spaces = useShared(knownSpaces);
   const categories = useShared(knownCategories);
-  const category = [{ value: "", label: t("common.all") }, ...(categories.data ?? []).map(({ name }) => ({ value: name, label: name }))];
+  const names = (categories.data ?? []).map(({ name }) => ({ value: name, label: name }));
+  const category = withChosen([{ value: "", label: t("common.all") }, ...names], state.category);
   const hasFilters = filterCount(state) > 0 || state.conditions.length > 0 || state.isGrouped || state.isFlat;
   return (
     <div class="filters card" id="filters">

@@ -5,7 +5,7 @@ import { documentHref } from "../../routes";
 import { escapeMarkdown, excerpt, pieces, type Range } from "../../text";
 import { Badge } from "../../ui/data";
 import { Button, CopyButton } from "../../ui/controls";
-import { say } from "../../ui/feedback";
+import { sayCopied } from "../../ui/feedback";
 import { SpaceBadge } from "../../ui/space";
 
 /** The length of what is shown of a passage, in code points. */
@@ -35,7 +35,7 @@ export function Result({ result, marker, onExplain }: ResultProps) {
           {category !== "" && <Badge><bdi>{category}</bdi></Badge>}
           <span class="result-source"><bdi>{result.source}</bdi></span>
           <span class="result-actions">
-            <CopyButton label={t("search.cite")} text={() => citation(result)} onCopied={() => say(t("search.cited"))} />
+            <CopyButton label={t("search.cite")} text={() => citation(result)} onDone={(isCopied) => sayCopied(isCopied, t("search.cited"))} />
             <Button variant="quiet" onClick={onExplain}>{t("search.explain")}</Button>
           </span>
         </footer>

@@ -1,6 +1,6 @@
 // What is searched: the state of the page, as the address holds it and as the API takes it.
 import type { Expression } from "../../api/types";
-import { expressionOf, isComplete, parseConditions, writeConditions, type Condition } from "./conditions";
+import { expressionOf, instantOf, isComplete, parseConditions, writeConditions, type Condition } from "./conditions";
 
 export interface SearchState {
   q: string;
@@ -104,8 +104,8 @@ export function searchBody(state: SearchState): SearchBody {
   if (state.category !== "") conditions.push({ field: "category", eq: state.category });
   if (state.source.trim() !== "") conditions.push({ field: "source", prefix: state.source.trim() });
   if (state.language.trim() !== "") conditions.push({ field: "language", eq: state.language.trim() });
-  if (state.from !== "") conditions.push({ field: "updated_at", gte: state.from });
-  if (state.to !== "") conditions.push({ field: "updated_at", lt: dayAfter(state.to) });
+  if (state.from !== "") conditions.push({ field: "updated_at", gte: instantOf(state.from) });
+  if (state.to !== "") conditions.push({ field: "updated_at", lt: instantOf(dayAfter(state.to)) });
   conditions.push(...state.conditions.filter(isComplete).map(expressionOf));
   const [only] = conditions;
   return {

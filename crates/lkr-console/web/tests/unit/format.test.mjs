@@ -1,0 +1,16 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { load, standIn } from "./load.mjs";
+
+standIn();
+const { shortTime } = await load("i18n/format.ts");
+
+test("a time is never told as further away than it is, and days are those of the calendar", () => {
+  const now = new Date(2026, 10, 30, 10, 0).getTime();
+  const ago = (hours) => shortTime(new Date(now - hours * 3_600_000).toISOString(), now);
+  assert.equal(ago(59.99 / 60), "59 minutes ago");
+  assert.equal(ago(23.99), "23 hours ago");
+  assert.equal(ago(25), "yesterday");
+  assert.equal(ago(34.5), "2 days ago");
+  assert.equal(ago(0), "now");
+});
