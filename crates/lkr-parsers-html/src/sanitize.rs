@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use hidden::HiddenElement;
 use name::{BARRIER, BLOCK, DOCUMENT, FOREIGN, FORMATTING, INTEGRATION, RAW, TABLE, TABULAR, TagName, VOID};
 pub(crate) use styles::find_styles;
-use tag::{Tag, comment_end, hides_content, parse_tag, raw_text_end, starts_tag};
+use tag::{Tag, comment_end, hides_content, parse_tag, raw_text_end, starts_tag, written_name};
 
 /// Most levels of nested elements. Some hundred real pages had 38 at most.
 const MAX_DEPTH: usize = 512;
@@ -168,11 +168,14 @@ impl Sanitizer<'_> {
     fn start(&mut self, tag: &Tag, start: usize) -> usize {
         let name = tag.name;
         let is_foreign = self.is_foreign();
-        if self.is_empty_in_xml(tag, is_foreign) {
+        if self.is_empty_in_xml(tag, start, is_foreign) {
             self.close_implied(name);
-            self.is_hidden_at(start);
+            if !self.is_hidden_at(start) && !name.is(BLOCK) {
+                self.reopen_formatting(start);
+            }
             self.is_expanded = true;
-            self.put(tag.end.saturating_sub(2), tag.end, &format!("></{}>", name.as_str()));
+            let ended = format!("></{}>", written_name(self.html, start, tag));
+            self.put(tag.end.saturating_sub(2), tag.end, &ended);
             return tag.end;
         }
         if name.is(RAW) && !is_foreign {
@@ -207,9 +210,13 @@ impl Sanitizer<'_> {
     }
 
     /// Whether a tag is an empty element of XML that HTML would read as a start tag.
-    fn is_empty_in_xml(&self, tag: &Tag, is_foreign: bool) -> bool {
+    fn is_empty_in_xml(&self, tag: &Tag, start: usize, is_foreign: bool) -> bool {
         let is_empty = self.is_xml && tag.is_self_closing && !is_foreign;
+        // XML has no value without quotation marks, which may end with a slash.
+        let before = self.html.get(start..tag.end.saturating_sub(2)).unwrap_or_default();
+        let last = before.rsplit(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
         is_empty
+            && (!last.contains('=') || last.ends_with(['"', '\'']))
             && !tag.name.is(VOID | DOCUMENT | FOREIGN)
             && tag.excess_attributes.is_none()
             && self.tags <= self.max_tags

@@ -60,6 +60,9 @@ fn exponent_is_marked_after_its_base() {
         ("SO<sub>4</sub><sup>2\u{2212}</sup>, Na<sup>+</sup>, <sup>14</sup>C", "SO4^2\u{2212}, Na+, 14C"),
         ("<math><msup><mn>10</mn><mn>6</mn></msup></math> a", "10^6 a"),
         ("a <math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> b", "a 1/2 b"),
+        ("2<math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> b", "2 1/2 b"),
+        ("<math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mi>c</mi></mfrac></math> d", "(a+b)/c d"),
+        ("<math><mfrac><mn>1</mn><mfrac><mn>2</mn><mn>3</mn></mfrac></mfrac></math> a", "1/(2/3) a"),
         (
             "a <math><semantics><mfrac><mrow><mi>x</mi><mo>+</mo><mn>1</mn></mrow><msup><mi>y</mi><mn>2</mn></msup></mfrac>\
              <annotation encoding='application/x-tex'>\\frac</annotation></semantics></math>",

@@ -62,15 +62,24 @@ pub(super) fn marks(node: &NodeRef<'_>, kind: ScriptKind, base: &str) -> Marks {
     match kind {
         ScriptKind::Super => text().map(|text| exponent(&text, base)).unwrap_or_default(),
         ScriptKind::Sub => text().map(|text| index(node, &text, base)).unwrap_or_default(),
-        ScriptKind::Numerator if has_sum(node) => Marks { before: "(", after: ")" },
-        ScriptKind::Numerator => Marks::default(),
-        ScriptKind::Denominator if has_sum(node) => Marks { before: "/(", after: ")" },
+        // A number before the fraction is another one: two and a half is not twenty-one halves.
+        ScriptKind::Numerator => match (base.ends_with(char::is_alphanumeric), is_compound(node)) {
+            (false, false) => Marks::default(),
+            (true, false) => Marks { before: " ", after: "" },
+            (false, true) => Marks { before: "(", after: ")" },
+            (true, true) => Marks { before: " (", after: ")" },
+        },
+        ScriptKind::Denominator if is_compound(node) => Marks { before: "/(", after: ")" },
         ScriptKind::Denominator => Marks { before: "/", after: "" },
     }
 }
 
-/// Whether a part of a fraction has an operator after its beginning.
-fn has_sum(node: &NodeRef<'_>) -> bool {
+/// Whether a part of a fraction has an operator after its beginning, or is a fraction itself.
+fn is_compound(node: &NodeRef<'_>) -> bool {
+    let mut parts = node.descendants_it().take(MAX_FRACTION_NODES);
+    if node.has_name("mfrac") || parts.any(|part| part.has_name("mfrac")) {
+        return true;
+    }
     let mut text = String::new();
     node.descendants_it().take(MAX_FRACTION_NODES).for_each(|inner| push_text(&inner, &mut text));
     text.trim().chars().skip(1).any(is_operator)

@@ -214,10 +214,19 @@ impl<'a> PageWalk<'a> {
     fn begin_script(&mut self, node: &NodeRef<'_>, kind: ScriptKind, inner: &mut Context) {
         inner.script_end = "";
         // A script in a link may be a reference to a note.
-        let is_read = inner.visibility.is_visible() && !inner.is_linked;
-        if let Some(unit) = self.open_unit.as_ref().filter(|_| is_read) {
-            let marks = marks(node, kind, &unit.text);
-            inner.script_end = marks.after;
+        let may_be_reference = inner.is_linked && matches!(kind, ScriptKind::Super | ScriptKind::Sub);
+        if may_be_reference || !inner.visibility.is_visible() {
+            return;
+        }
+        let base = self.open_unit.as_ref().map(|unit| unit.text.as_str());
+        if base.is_none() && kind != ScriptKind::Numerator {
+            return;
+        }
+        let marks = marks(node, kind, base.unwrap_or_default());
+        inner.script_end = marks.after;
+        if kind == ScriptKind::Numerator && !marks.before.is_empty() {
+            self.unit(inner).push(marks.before, node.id, inner.is_linked);
+        } else {
             self.append(marks.before);
         }
     }

@@ -111,6 +111,12 @@ pub(super) fn parse_tag(html: &str, start: usize) -> Option<Tag> {
     Some(Tag { name, is_end, is_self_closing, end, excess_attributes })
 }
 
+/// The whole name of the start tag that begins at `start`. That of the tag itself is cut.
+pub(super) fn written_name<'a>(html: &'a str, start: usize, tag: &Tag) -> &'a str {
+    let is_over = |c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>');
+    html.get(start + 1..tag.end).and_then(|tag| tag.split(is_over).next()).unwrap_or_default()
+}
+
 /// The offset after a tag whose attributes begin at `at`, and the offset of the first attribute beyond the limit.
 fn attributes_end(bytes: &[u8], mut at: usize) -> Option<(usize, Option<usize>)> {
     let (mut count, mut excess_attributes) = (0_usize, None);

@@ -134,4 +134,20 @@ fn empty_elements_of_xml_have_an_end_tag() {
         assert!(dom_query::Document::from(&*sanitized.html).select("body").text().contains("words"));
     }
     assert_unchanged(page);
+    let start = "<?xml version=\"1.0\"?>";
+    for name in ["ac:structured-macro", "aaaaaaaaaaaaaaaé-b"] {
+        assert_eq!(sanitize(&format!("{start}<{name}/>x")).html, format!("{start}<{name}></{name}>x"));
+    }
+    assert_unchanged(&format!("{start}<a href=http://host/>link</a>"));
+}
+
+/// A parser repeats open formatting at each inline element, also at an empty one.
+#[test]
+fn empty_elements_of_xml_count_for_the_limit_of_repeated_formatting() {
+    let formatting: String = (0..40).map(|id| format!("<b id=\"{id}\">")).collect();
+    let page =
+        format!("<?xml version=\"1.0\"?><div>{formatting}x</div>{}", "<div><span/></div>".repeat(20_000));
+    let sanitized = sanitize(&page);
+    let parsed = dom_query::Document::from(&*sanitized.html);
+    assert!(parsed.select("b").length() <= 2 * MAX_REOPENED, "{}", parsed.select("b").length());
 }
