@@ -180,7 +180,7 @@ impl Paragraph {
             ElementKind::Pronunciation => self.pronunciation_start = Some(self.text.len()),
             ElementKind::FieldMark => self.mark_field(&attribute(tag, "fldCharType").unwrap_or_default()),
             _ if !self.in_properties => {
-                self.formula.start(kind, tag, self.text.len());
+                self.formula.start(kind, tag, &self.text);
                 self.apply_to_run(kind, tag, styles);
             }
             _ => {}
@@ -198,9 +198,16 @@ impl Paragraph {
                 let start =
                     self.pronunciation_start.take().filter(|start| self.text.is_char_boundary(*start));
                 self.pronunciation = start.map(|start| self.text.split_off(start)).unwrap_or_default();
+                let length = self.text.len();
+                self.fields.iter_mut().flatten().for_each(|begin| *begin = length.min(*begin));
             }
             ElementKind::Ruby => self.push_pronunciation(),
-            kind => self.formula.end(kind, &mut self.text),
+            kind => {
+                if let Some(bracket) = self.formula.end(kind, &mut self.text) {
+                    let moved = self.fields.iter_mut().flatten().filter(|begin| **begin > bracket);
+                    moved.for_each(|begin| *begin += 1);
+                }
+            }
         }
     }
 
@@ -243,12 +250,12 @@ impl Paragraph {
             "begin" => self.fields.push(Some(self.text.len())),
             "separate" => {
                 if let Some(begin) = self.fields.last_mut().and_then(Option::take) {
-                    self.text.truncate(begin);
+                    self.text.truncate(self.text.floor_char_boundary(begin));
                 }
             }
             "end" => {
                 if let Some(begin) = self.fields.pop().flatten() {
-                    self.text.truncate(begin);
+                    self.text.truncate(self.text.floor_char_boundary(begin));
                 }
             }
             _ => {}

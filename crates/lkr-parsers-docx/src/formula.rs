@@ -51,9 +51,12 @@ impl Formula {
         std::mem::take(&mut self.signs)
     }
 
-    /// Opens a part, or applies a property to the open one. `text` is how many bytes of text precede it.
-    pub(crate) fn start(&mut self, kind: ElementKind, tag: &BytesStart<'_>, text: usize) {
+    /// Opens a part, or applies a property to the open one. `text` precedes it.
+    pub(crate) fn start(&mut self, kind: ElementKind, tag: &BytesStart<'_>, text: &str) {
+        let follows = self.signs.is_empty() && text.ends_with(char::is_alphanumeric);
         let sign = match kind {
+            // A number before the fraction is another one: two and a half is not twenty-one halves.
+            ElementKind::Numerator if follows => " ",
             ElementKind::Subscript => "_",
             ElementKind::Superscript => "^",
             ElementKind::Denominator => "/",
@@ -81,26 +84,32 @@ impl Formula {
         };
         let signs = self.signs.len();
         self.signs.push_str(sign);
-        self.parts.push(OpenPart { kind: part, text, signs, start: text + self.signs.len() });
+        self.parts.push(OpenPart {
+            kind: part,
+            text: text.len(),
+            signs,
+            start: text.len() + self.signs.len(),
+        });
     }
 
-    /// Closes a part, whose text is at the end of `text`.
-    pub(crate) fn end(&mut self, kind: ElementKind, text: &mut String) {
+    /// Closes a part, whose text is at the end of `text`. Returns where it put an opening bracket into the text.
+    pub(crate) fn end(&mut self, kind: ElementKind, text: &mut String) -> Option<usize> {
         if !is_part(kind) {
-            return;
+            return None;
         }
-        let Some(part) = self.parts.pop() else { return };
+        let part = self.parts.pop()?;
         if text.len() == part.text {
-            return self.signs.truncate(part.signs);
+            self.signs.truncate(part.signs);
+            return None;
         }
+        // What is left was meant for parts of it without text.
+        self.signs.clear();
         match part.kind {
-            PartKind::Operand => bracket(text, part.start),
-            PartKind::Delimiters { end, .. } => {
-                self.signs.clear();
-                text.push_str(&end);
-            }
+            PartKind::Operand => return bracket(text, part.start),
+            PartKind::Delimiters { end, .. } => text.push_str(&end),
             _ => {}
         }
+        None
     }
 
     fn open(&self) -> Option<&PartKind> {
@@ -161,14 +170,16 @@ const fn is_part(kind: ElementKind) -> bool {
     )
 }
 
-/// Puts the end of `text` in brackets if it has an operator: without them, `2^n+1` would be another number.
-fn bracket(text: &mut String, start: usize) {
+/// Puts the end of `text` in brackets if it has an operator: without them, `2^n+1` would be another number. Returns where they begin.
+fn bracket(text: &mut String, start: usize) -> Option<usize> {
     let operand = text.get(start..).unwrap_or_default().trim();
     let has_operator = operand.chars().skip(1).any(is_operator) && !operand.ends_with(is_operator);
-    if has_operator && !is_bracketed(operand) {
-        text.insert(start, '(');
-        text.push(')');
+    if !has_operator || is_bracketed(operand) {
+        return None;
     }
+    text.insert(start, '(');
+    text.push(')');
+    Some(start)
 }
 
 const fn is_operator(c: char) -> bool {

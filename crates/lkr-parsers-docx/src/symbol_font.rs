@@ -41,7 +41,9 @@ const WINGDINGS: [(u32, char); 12] = [
 pub(crate) fn character(font: &str, c: char) -> char {
     let code = match u32::from(c) {
         code @ 0xf020..=0xf0ff => code - 0xf000,
-        code => code,
+        // Other characters than those of ASCII are what they are: the font has no code for them.
+        code @ 0x20..=0x7e => code,
+        _ => return c,
     };
     let shown = match font {
         SYMBOL => symbol(code),
@@ -75,6 +77,8 @@ mod tests {
             ("Wingdings", '\u{f04a}', '\u{f04a}'),
             ("Arial", '\u{f061}', '\u{f061}'),
             ("Arial", '✓', '✓'),
+            ("Symbol", '\u{a0}', '\u{a0}'),
+            ("Symbol", '×', '×'),
         ] {
             assert_eq!(character(font, code), shown, "{font} {code:?}");
         }

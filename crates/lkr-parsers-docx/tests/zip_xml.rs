@@ -139,6 +139,26 @@ fn pronunciation_follows_the_text_that_it_belongs_to() {
     check(&docx(body, &[]), &["p 私は東京(とうきょう)に行く"]);
 }
 
+/// The instruction of a field is removed, and what is before it may have become shorter or longer meanwhile.
+#[test]
+fn fields_may_begin_within_pronunciations_and_formulas() {
+    let mark = |mark: &str| format!("<w:r><w:fldChar w:fldCharType=\"{mark}\"/></w:r>");
+    let ruby = format!(
+        "<w:p><w:r><w:ruby><w:rt><w:r><w:t>a</w:t></w:r>{}</w:rt><w:rubyBase><w:r><w:t>東</w:t></w:r>{}</w:rubyBase>\
+         </w:ruby></w:r></w:p>",
+        mark("begin"),
+        mark("end"),
+    );
+    let formula = format!(
+        "<w:p><m:oMath><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>é</m:t></m:r>{}<m:r><m:t>+a</m:t></m:r>\
+         </m:sup></m:sSup></m:oMath>{}<w:r><w:t>z</w:t></w:r></w:p>",
+        mark("begin"),
+        mark("separate"),
+    );
+    check(&docx(&ruby, &[]), &["p (a)"]);
+    check(&docx(&formula, &[]), &["p x^(éz"]);
+}
+
 #[test]
 fn formulas_have_their_brackets_operators_and_rows() {
     let run = |text: &str| format!("<m:r><m:t>{text}</m:t></m:r>");
@@ -182,6 +202,9 @@ fn formulas_have_their_brackets_operators_and_rows() {
         (part("rad", &(part("deg", &run("3")) + &argument("x"))), "3√x"),
         (part("d", &part("e", &part("m", &(row("1", "2") + &row("3", "4"))))), "(1 2; 3 4)"),
         (run("x") + &part("d", &part("e", "")), "x"),
+        (run("2") + &fraction("1", "2"), "2 1/2"),
+        (part("eqArr", &(argument("a") + &part("e", ""))) + &run("b"), "ab"),
+        (part("rad", &(part("deg", &run("3")) + &part("e", ""))) + &run("x"), "3x"),
     ] {
         let body = format!("<w:p><m:oMath>{formula}</m:oMath></w:p>");
         check(&docx(&body, &[]), &[&format!("p {expected}")]);
