@@ -38,10 +38,11 @@ fn normal(text: &str) -> String {
 /// docs/studies.md#near-duplicates.
 fn simhash(normal: &str) -> u64 {
     let lower = normal.to_lowercase();
+    let separated = lower.replace(separates_words, " ");
     let mut features = std::collections::HashSet::new();
     let mut before = None;
-    for range in words(&lower) {
-        let word = hash(lower.get(range).unwrap_or_default().as_bytes());
+    for range in words(&separated) {
+        let word = hash(separated.get(range).unwrap_or_default().as_bytes());
         features.insert(word);
         if let Some(before) = before.replace(word) {
             features.insert(hash(&[before.to_le_bytes(), word.to_le_bytes()].concat()));
@@ -58,6 +59,12 @@ fn simhash(normal: &str) -> u64 {
         }
     }
     sums.iter().enumerate().fold(0, |bits, (bit, sum)| bits | u64::from(*sum > 0) << bit)
+}
+
+/// Characters that are parts of words, and were not when the first fingerprints were stored.
+const fn separates_words(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
+        || matches!(c, '\u{2e80}'..='\u{2fd5}')
 }
 
 /// A hash that never changes, because fingerprints are stored.
@@ -84,6 +91,18 @@ mod tests {
 
     /// The stored SimHash of the text below.
     const STORED: &str = "9615268f519a8d47";
+
+    /// As when the first fingerprints were stored.
+    #[test]
+    fn invisible_characters_separate_words() {
+        for (text, separated) in [
+            ("das Donau\u{ad}dampf\u{ad}schiff fährt", "das Donau dampf schiff fährt"),
+            ("a\u{2060}b c\u{200f} d", "a b c  d"),
+            ("日\u{2f47}本 語", "日 本 語"),
+        ] {
+            assert_eq!(simhash(text), simhash(separated), "{text:?}");
+        }
+    }
 
     #[test]
     fn fingerprint_equals_the_stored_one() {
