@@ -149,9 +149,10 @@ enum MessageContent {
 /// A part of a text. Only those of the type `text` belong to the answer.
 #[derive(Deserialize)]
 struct ContentPart {
-    r#type: String,
     #[serde(default)]
-    text: String,
+    r#type: Option<String>,
+    #[serde(default)]
+    text: Option<String>,
 }
 
 /// The token usage. A count that is missing or no number is 0: an answer is not refused for it.
@@ -178,7 +179,8 @@ impl Choice {
         match self.message.as_mut().and_then(|message| message.content.take()) {
             Some(MessageContent::Whole(text)) => text,
             Some(MessageContent::Parts(parts)) => {
-                parts.into_iter().filter(|part| part.r#type == "text").map(|part| part.text).collect()
+                let texts = parts.into_iter().filter(|part| part.r#type.as_deref() == Some("text"));
+                texts.filter_map(|part| part.text).collect()
             }
             None => String::new(),
         }

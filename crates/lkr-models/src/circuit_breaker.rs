@@ -63,9 +63,12 @@ struct CircuitState {
     not_before: Option<Instant>,
     /// Whether a probe is in flight.
     probing: bool,
+    /// When the model last answered a call.
+    answered_at: Option<Instant>,
 }
 
-/// The permission for one call. A call that is dropped soon, or amid its answer, does not change the state of the circuit.
+/// The permission for one call. A call that is dropped soon, or after part of its answer has arrived, does not change the state of the
+/// circuit.
 #[derive(Debug)]
 struct Permit {
     circuit: Arc<Circuit>,
@@ -142,7 +145,8 @@ impl Permit {
             Some(error) => self.circuit.count_failure(error.reason()),
             None => {
                 let mut state = self.circuit.state();
-                *state = CircuitState { probing: state.probing, ..CircuitState::default() };
+                let answered_at = Some(Instant::now());
+                *state = CircuitState { probing: state.probing, answered_at, ..CircuitState::default() };
             }
         }
     }
@@ -151,7 +155,9 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         let waited = self.started.elapsed();
-        if !self.is_answered && waited >= self.circuit.options.patience {
+        // A model that answers others is busy, not silent: the call may have waited behind theirs.
+        let is_silent = self.circuit.state().answered_at.is_none_or(|at| at < self.started);
+        if !self.is_answered && is_silent && waited >= self.circuit.options.patience {
             self.circuit.count_failure(format!("no answer within {} s", waited.as_secs()));
         }
         if self.is_probe {
@@ -297,6 +303,19 @@ mod tests {
         give_up_after(10).await.unwrap_err();
         assert!(give_up_after(10).await.unwrap().contains("circuit breaker"));
         assert_eq!(faulty.calls(), 14);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn call_that_waits_behind_answered_ones_is_no_failure() {
+        let faulty = FaultyModel::failing([]);
+        let model = with_breaker(&faulty);
+        for _ in 0..5 {
+            let waiting = model.circuit.acquire().unwrap();
+            advance(Duration::from_secs(10)).await;
+            model.circuit.acquire().unwrap().record(None);
+            drop(waiting);
+        }
+        model.complete(&request()).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
