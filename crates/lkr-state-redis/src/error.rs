@@ -16,8 +16,8 @@ pub(crate) struct Failure {
     pub(crate) breaks_connection: bool,
     /// Whether the server refuses the command itself, for want of rights or because it does not have it.
     pub(crate) is_refusal: bool,
-    /// Whether the server does not take the user and the password, or the user lacks a right. So looks a server with a password that
-    /// has no room for another connection.
+    /// Whether the server does not take the user and the password. A server with a password that has no room for another connection
+    /// gives the same answer.
     is_denied: bool,
     /// Whether the server has not the installation that was opened.
     is_emptied: bool,
@@ -45,7 +45,7 @@ const TEMPORARY: [&str; 11] = [
 const FULL: [&str; 2] = ["OOM", "MISCONF"];
 
 /// What the server says of a user or a password that it does not take.
-const DENIED: [&str; 3] = ["NOAUTH", "WRONGPASS", "NOPERM"];
+const DENIED: [&str; 2] = ["NOAUTH", "WRONGPASS"];
 
 /// What scripts say of a server without the installation that was opened.
 const EMPTIED: &str = "EMPTIED";

@@ -14,9 +14,9 @@ use tokio::time::timeout;
 
 use crate::{EmbeddingStatus, KnowledgeBase, Result, error::During};
 
-/// The longest check of a blob store. One on another machine that is away is asked again and again for some seconds before it fails,
-/// and whoever asks for the health does not wait that long. Chosen, not measured.
-const BLOBS_LIMIT: Duration = Duration::from_secs(2);
+/// The longest check. A store on another machine that is away is asked again and again for some seconds before the check fails, and
+/// whoever asks for the health does not wait that long. Chosen, not measured.
+const LIMIT: Duration = Duration::from_secs(2);
 
 /// The health of each part of a knowledge base.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,10 +52,13 @@ pub struct QueueStatus {
 }
 
 impl PartHealth {
-    /// Runs a check.
+    /// Runs a check, for no longer than [`LIMIT`].
     async fn of<E: Display>(check: impl Future<Output = Result<(), E>>) -> Self {
         let started = Instant::now();
-        let failure = check.await.err().map(|error| error.to_string());
+        let failure = match timeout(LIMIT, check).await {
+            Ok(checked) => checked.err().map(|error| error.to_string()),
+            Err(_) => Some(format!("it did not answer within {LIMIT:?}")),
+        };
         Self { failure, took: started.elapsed() }
     }
 
@@ -74,17 +77,10 @@ impl KnowledgeBase {
             PartHealth::of(shared.vectors.health()),
             PartHealth::of(shared.state.health()),
             PartHealth::of(shared.queue.health()),
-            PartHealth::of(self.blobs_health()),
+            PartHealth::of(shared.texts.health()),
             PartHealth::of(self.embedder_health()),
         );
         Health { vectors, state, queue, blobs, embedder }
-    }
-
-    async fn blobs_health(&self) -> Result<(), String> {
-        match timeout(BLOBS_LIMIT, self.shared.texts.health()).await {
-            Ok(health) => health.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("the blob store did not answer within {BLOBS_LIMIT:?}")),
-        }
     }
 
     async fn embedder_health(&self) -> Result<(), String> {

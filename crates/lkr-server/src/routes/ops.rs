@@ -1,6 +1,9 @@
 //! Health, readiness, metrics and the OpenAPI document.
 
+use std::time::Duration;
+
 use actix_web::{HttpResponse, http::Method};
+use tokio::time::timeout;
 
 use crate::{
     error::{ApiError, ErrorCode},
@@ -10,6 +13,9 @@ use crate::{
     state::Services,
     wire::ops::{Alive, EmbeddingItem, QueueItem, Readiness},
 };
+
+/// How long `/readyz` waits for what it shows beside the checks, as for the checks themselves.
+const STATUS_LIMIT: Duration = Duration::from_secs(2);
 
 /// Returns the OpenAPI document as JSON.
 pub(super) type OpenApiJson = fn() -> Result<&'static str, ApiError>;
@@ -76,9 +82,14 @@ async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
         Some(fallback) => !fallback.status().await.is_remote_empty,
         None => false,
     };
-    // At once, because each of them waits for a store that is away.
-    let (mut health, embedding, queue) = tokio::join!(kb.health(), kb.embedding(), kb.queue_status());
-    let mut embedding = embedding.ok().map(EmbeddingItem::from);
+    // At once, because each of them waits for a store that is away. Checks of health have a limit of their own.
+    let (mut health, embedding, queue) = tokio::join!(
+        kb.health(),
+        timeout(STATUS_LIMIT, kb.embedding()),
+        timeout(STATUS_LIMIT, kb.queue_status()),
+    );
+    let (embedding, queue) = (embedding.ok().and_then(Result::ok), queue.ok().and_then(Result::ok));
+    let mut embedding = embedding.map(EmbeddingItem::from);
     if let Some(model) = services.embedder_reconciler.unreached() {
         let reason =
             format!("the model {model}, which the settings name, cannot be reached; the log has the reason");
@@ -87,7 +98,7 @@ async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
     }
     let readiness = Readiness {
         embedding,
-        queue: queue.ok().map(QueueItem::from),
+        queue: queue.map(QueueItem::from),
         workers: Some(kb.worker_status().into()),
         ..Readiness::new(health, goes_on, kb.ingestion_waits_for())
     };
