@@ -206,8 +206,9 @@ impl KnowledgeBase {
     pub async fn shutdown(&self, grace_period: Duration) {
         let workers = self.shared.workers.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(workers) = workers {
+            // Also if this future is dropped: the workers end with it.
+            let _stopped = StopOnDrop(&self.shared.is_stopped);
             workers.shutdown(grace_period).await;
-            self.shared.is_stopped.store(true, Ordering::Release);
         }
         self.shared.peers.leave().await;
     }
@@ -222,6 +223,15 @@ impl KnowledgeBase {
 /// The pause before a task is looked at again that has been awaited for `elapsed`.
 fn poll_pause(elapsed: Duration) -> Duration {
     (elapsed / 8).clamp(MIN_POLL_PAUSE, MAX_POLL_PAUSE)
+}
+
+/// Notes that the workers have been stopped.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 /// The error of a document whose workers were stopped before it was searchable.
