@@ -121,7 +121,10 @@ pub(crate) fn parse<T: de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError
             Category::Data if path == "." => ApiError::invalid(without_type_names(&error)),
             Category::Data => ApiError::invalid_parameter(&path, without_type_names(&error)),
             // serde_json says so of a number in the place of a name, too.
-            Category::Syntax if serde_json::from_slice::<de::IgnoredAny>(bytes).is_ok() => {
+            Category::Syntax
+                if error.to_string().starts_with("expected value")
+                    && serde_json::from_slice::<de::IgnoredAny>(bytes).is_ok() =>
+            {
                 ApiError::invalid_parameter(&path, "the value has the wrong type")
             }
             _ => malformed(error),
