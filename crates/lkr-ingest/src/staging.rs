@@ -15,7 +15,7 @@ use crate::{
     janitor::ACCEPTANCE,
 };
 
-/// How long what is not accepted is being deleted at once: its submitter waits for that, and for long if the store is away.
+/// How long a refused submission waits for its stored content to be deleted. The next start deletes the rest.
 const DISCARD: Duration = Duration::from_secs(2);
 
 /// A submitted document and what is stored of it so far.

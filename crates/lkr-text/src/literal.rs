@@ -177,7 +177,8 @@ fn lines(text: &str, unit: &Range<usize>) -> Vec<Range<usize>> {
 fn may_contain(text: &str, phrase: &Phrase) -> bool {
     let longest = phrase.iter().filter(|word| word.is_ascii()).max_by_key(|word| word.len());
     let is_changed = || {
-        let is_hyphenated = text.contains("-\n") || text.contains("-\r");
+        let is_after_letter = |(at, _)| text.get(..at).is_some_and(|head| head.ends_with(char::is_lowercase));
+        let is_hyphenated = ["-\n", "-\r"].iter().any(|end| text.match_indices(end).any(is_after_letter));
         is_hyphenated || !text.is_ascii() && text.chars().any(may_become_ascii)
     };
     longest.is_none_or(|word| contains_in_any_case(text, word) || is_changed())

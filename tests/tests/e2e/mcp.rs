@@ -2,7 +2,10 @@
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
-    process::{Child, ChildStdin, ChildStdout, Stdio},
+    process::{Child, ChildStdin, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 use lkr_tests::{CommandLine, Server};
@@ -12,7 +15,7 @@ use serde_json::{Value, json};
 struct Session {
     process: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    lines: mpsc::Receiver<String>,
 }
 
 impl Session {
@@ -20,7 +23,9 @@ impl Session {
         let mut process = lkr.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         let input = process.stdin.take().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
-        let mut session = Self { process, input, output };
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let mut session = Self { process, input, lines };
         let client = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": {},
@@ -38,8 +43,7 @@ impl Session {
 
     /// The next line of the output, of which each is a message.
     fn receive(&mut self) -> Value {
-        let mut line = String::new();
-        assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "the output ended");
+        let line = self.lines.recv_timeout(Duration::from_secs(60)).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
@@ -64,9 +68,9 @@ impl Session {
 
     /// Ends the input, and asserts that the process ends without a further line.
     fn end(self) {
-        let Self { mut process, input, output } = self;
+        let Self { mut process, input, lines } = self;
         drop(input);
-        assert_eq!(output.lines().map(Result::unwrap).collect::<Vec<_>>(), [""; 0]);
+        assert_eq!(lines.iter().collect::<Vec<_>>(), [""; 0]);
         assert!(process.wait().unwrap().success());
     }
 }

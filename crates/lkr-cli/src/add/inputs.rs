@@ -158,7 +158,7 @@ fn with_slashes(path: &Path) -> String {
     parts.join("/")
 }
 
-/// A name in which each byte that is no part of a UTF-8 character is written as in an address, so that two names stay two.
+/// A name in which each byte that is no part of a UTF-8 character is written as in an address, so that two such names stay two.
 fn escaped(name: &OsStr) -> String {
     let mut text = String::new();
     for chunk in name.as_encoded_bytes().utf8_chunks() {

@@ -84,8 +84,8 @@ fn utf32(bytes: &[u8], byte_order: ByteOrder) -> Decoded<'_> {
     without_control_characters(text.into(), byte_order.name(), lossy)
 }
 
-/// Whether a unit of UTF-16 is a character of ASCII that text has. All languages have spaces, line ends or signs of these, and
-/// few units are one in the other byte order.
+/// Whether a unit of UTF-16 is a character of ASCII that text has. Most texts have spaces, line ends or signs of these. In
+/// the other byte order, some Chinese characters are one (U+4E00), so some Chinese texts without a mark are not detected.
 fn is_ascii_text(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r'))
 }
