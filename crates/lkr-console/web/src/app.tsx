@@ -1,7 +1,7 @@
 import type { ComponentChildren, ComponentType } from "preact";
 import lazy, { ErrorBoundary } from "preact-iso/lazy";
 import { LocationProvider, Route, Router, useLocation } from "preact-iso/router";
-import { useEffect, useErrorBoundary } from "preact/hooks";
+import { useEffect, useErrorBoundary, useRef } from "preact/hooks";
 import { options } from "./options";
 import { AccountPage } from "./pages/account";
 import { AddPage } from "./pages/add";
@@ -12,7 +12,7 @@ import { ForcedPasswordPage, LoginPage, UnreachablePage } from "./pages/login";
 import { SearchPage } from "./pages/search";
 import { TaskPage } from "./pages/task";
 import { TasksPage } from "./pages/tasks";
-import { isAdmin, session, user } from "./session";
+import { isAdmin, isHidden, session, user } from "./session";
 import { Loading, Toasts } from "./ui/feedback";
 import { LeaveGuard } from "./ui/leaving";
 import { Shell } from "./ui/shell";
@@ -53,16 +53,21 @@ export function App() {
 /** What the session allows: the pages, or what must come first. */
 function Guard() {
   const current = session.value;
+  /** Whether the page holds something of an account. */
+  const wasShown = useRef(false);
   if (current.state === "loading") return <Loading />;
   if (current.state === "unknown") return <UnreachablePage error={current.error} />;
-  if (current.state === "user" && current.user.must_change_password) return <ForcedPasswordPage />;
   if (current.state === "anonymous" && options.login_for_reads) return <LoginPage reason="needed" />;
   const hasEnded = current.state === "ended";
+  const mustChangePassword = !hasEnded && isHidden.value;
+  if (mustChangePassword && !wasShown.current) return <ForcedPasswordPage />;
+  wasShown.current ||= user.value !== null;
   // What the person has typed stays on the page, which is hidden meanwhile.
   return (
     <>
       {hasEnded && <LoginPage reason="ended" />}
-      <div class="kept" hidden={hasEnded}>
+      {mustChangePassword && <ForcedPasswordPage />}
+      <div class="kept" hidden={isHidden.value}>
         <Shell>
           <Contained>
             <ErrorBoundary>

@@ -3,10 +3,10 @@
 import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { listAll } from "./api/all";
-import { get, type ApiError } from "./api/client";
+import { get, sessionCount, type ApiError } from "./api/client";
 import { hearTasks } from "./api/task_events";
 import type { Category, Space } from "./api/types";
-import { user } from "./session";
+import { isHidden, user } from "./session";
 import { asApiError } from "./use_resource";
 
 export interface Known<T> {
@@ -98,6 +98,13 @@ effect(() => {
   const wasNeeded = knownSpaces.state.peek().data !== undefined || knownSpaces.state.peek().isLoading;
   knownSpaces.clear();
   if (wasNeeded) knownSpaces.reload();
+});
+
+// What the session was refused may be read with the next one.
+effect(() => {
+  void sessionCount.value;
+  if (isHidden.value) return;
+  for (const known of [knownSpaces, knownCategories]) if (known.state.peek().error?.needsSession) known.reload();
 });
 
 hearTasks((task) => {

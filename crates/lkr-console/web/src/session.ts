@@ -1,6 +1,6 @@
 // Who is signed in.
 import { computed, effect, signal } from "@preact/signals";
-import { ApiError, Code, get, listenToErrors, post, setCsrfToken } from "./api/client";
+import { ApiError, Code, get, listenToErrors, post, sessionCount, setCsrfToken } from "./api/client";
 import type { User } from "./api/types";
 import { options } from "./options";
 import { asApiError } from "./use_resource";
@@ -16,9 +16,15 @@ export type Session =
 
 export const session = signal<Session>({ state: "loading" });
 
+/** Whether the person can do nothing before they have changed the password. */
+const mustChangePassword = computed(() => session.value.state === "user" && session.value.user.must_change_password);
+
+/** Whether the page stays hidden until the person has signed in again, or has changed a password that was given to them. */
+export const isHidden = computed(() => session.value.state === "ended" || mustChangePassword.value);
+
 /** Whose the page is. */
 export const user = computed(() => ("user" in session.value ? session.value.user : null));
-export const isAdmin = computed(() => user.value?.role === "admin" && !user.value.must_change_password);
+export const isAdmin = computed(() => user.value?.role === "admin");
 
 interface Login {
   csrf_token?: string | null;
@@ -81,8 +87,12 @@ function isUnauthenticated(error: unknown): boolean {
   return error instanceof ApiError && error.code === Code.unauthenticated;
 }
 
+/** Whether the page is loaded anew whatever it holds: nobody is asked, as it is another person's already, or nobody's. */
+export let isGivenUp = false;
+
 /** Loads the page anew, without what it kept for the account. */
 function leave(): void {
+  isGivenUp = true;
   sessionStorage.clear();
   location.assign("/");
 }
@@ -93,7 +103,7 @@ const BEGUN = "session begun";
 /** The console's other tabs in this browser. */
 const tabs = new BroadcastChannel("lkr");
 tabs.addEventListener("message", ({ data }) => {
-  if (data === ENDED && session.peek().state === "user") leave();
+  if (data === ENDED && "user" in session.peek()) leave();
   if (data === BEGUN) followSession();
 });
 
@@ -101,7 +111,13 @@ tabs.addEventListener("message", ({ data }) => {
 function followSession(): void {
   // What was shown to nobody in particular is not what the account may read.
   if (session.peek().state === "anonymous") location.reload();
-  else takeUp().catch(() => location.reload());
+  else takeUp().catch(end);
+}
+
+/** Takes up the session that began in another tab since the page had so many, and tells whether there is one. */
+export async function isLaterThan(count: number): Promise<boolean> {
+  if (sessionCount.peek() === count) await takeUp().catch(() => {});
+  return sessionCount.peek() !== count;
 }
 
 /** Notices a session that ended where no request told so: requests for streams tell no reason. */
@@ -125,6 +141,8 @@ function begin(account: User, csrfToken: string | null | undefined): void {
   const isOther = lastUser !== undefined && lastUser !== account.username;
   // Another account finds nothing of what the page holds for the last one, such as its uploads.
   if (isOther) {
+    isGivenUp = true;
+    setCsrfToken(null);
     location.reload();
     return;
   }
@@ -132,11 +150,11 @@ function begin(account: User, csrfToken: string | null | undefined): void {
   session.value = { state: "user", user: account };
 }
 
-/** Waits until somebody is signed in. */
+/** Waits until somebody is signed in who may do something. */
 export function signedIn(): Promise<void> {
   return new Promise((resolve) => {
     const stop = effect(() => {
-      if (session.value.state !== "user") return;
+      if (session.value.state !== "user" || isHidden.value) return;
       // The effect has its result only after its first run.
       queueMicrotask(() => stop());
       resolve();
@@ -144,14 +162,19 @@ export function signedIn(): Promise<void> {
   });
 }
 
+/** The page asks for a login. What it holds for the account stays. */
+function end(): void {
+  const current = session.peek();
+  if (!("user" in current)) return;
+  setCsrfToken(null);
+  session.value = { state: "ended", user: current.user };
+}
+
 /** A session that ends while the page is open is told, and the page asks for a login. */
 function noticeEnd(error: ApiError): void {
   const current = session.peek();
   if (current.state !== "user") return;
-  if (error.code === Code.unauthenticated) {
-    setCsrfToken(null);
-    session.value = { state: "ended", user: current.user };
-  }
+  if (error.code === Code.unauthenticated) end();
   if (error.code === Code.passwordChangeRequired && !current.user.must_change_password) {
     session.value = { state: "user", user: { ...current.user, must_change_password: true } };
   }

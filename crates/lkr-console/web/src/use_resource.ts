@@ -1,6 +1,7 @@
 // Data of the server for a component.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, Code, sessionCount } from "./api/client";
+import { isHidden } from "./session";
 
 export interface Resource<T> {
   /** The latest data; kept while newer data is loaded. */
@@ -50,8 +51,8 @@ export function useResource<T>(load: (signal: AbortSignal) => Promise<T>, inputs
     return () => clearTimeout(timer);
   }, [state.error]);
   useEffect(() => {
-    if (state.error?.code === Code.unauthenticated) reload();
-  }, [sessionCount.value]);
+    if (!isHidden.peek() && state.error?.needsSession) reload();
+  }, [sessionCount.value, isHidden.value]);
   const replace = useCallback((data: T) => setState({ data, error: undefined, isLoading: false }), []);
   return { ...state, reload, replace };
 }

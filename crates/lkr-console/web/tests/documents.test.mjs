@@ -130,6 +130,9 @@ test("a page that is turned twice at once shows what it says, and one that becam
   const [row] = (await api("GET", "/documents?space=pier")).items;
   const rows = (first, count) => Array.from({ length: count }, (_, at) => ({ ...row, doc_id: `${first + at}`, title: `Row ${first + at}` }));
   let last = rows(100, 1);
+  let isPressed;
+  // The second page comes when both presses are over.
+  const pressed = new Promise((resolve) => (isPressed = resolve));
   const page = await visit(t);
   await page.route("**/api/v1/documents?*", async (route) => {
     const offset = new URL(route.request().url()).searchParams.get("offset");
@@ -138,12 +141,13 @@ test("a page that is turned twice at once shows what it says, and one that becam
       second: { items: rows(50, 50), next_offset: last.length > 0 ? "third" : null },
       third: { items: last, next_offset: null },
     }[offset];
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    if (offset === "second") await pressed;
     await route.fulfill({ json: { code: 0, message: "ok", request_id: "", data } });
   });
   await page.goto(`${BASE}/documents?space=pier`);
   await page.getByRole("link", { name: "Row 49", exact: true }).waitFor();
   await page.getByRole("button", { name: "Next" }).dblclick();
+  isPressed();
   await page.getByRole("link", { name: "Row 50", exact: true }).waitFor();
   await page.getByText("Page 2").waitFor();
   await page.getByRole("button", { name: "Next" }).click();

@@ -6,9 +6,16 @@ import { ADMIN, BASE, addText, api, checkAccessibility, once, settled, shoot, si
 const KEEPER = { username: "keeper", password: "a password of keeper" };
 const NEXT = "another password of keeper";
 
+/** A document that nobody else may read. */
+let hiddenId;
+
 before(async () => {
   await once("POST", "/users", { ...KEEPER, must_change_password: false });
-  await addText({ title: "Lamp", text: "The lamp is lit at dusk.", force: true }, await tokenOf(KEEPER));
+  const token = await tokenOf(KEEPER);
+  await addText({ title: "Lamp", text: "The lamp is lit at dusk.", force: true }, token);
+  await once("POST", "/spaces", { space: "cellar", read: "members" });
+  await once("PUT", "/spaces/cellar/members/user:keeper", { role: "writer" });
+  hiddenId = (await addText({ title: "Cellar", text: "The lamp of the cellar.", space: "cellar", force: true }, token)).doc_id;
 });
 
 // Each test begins with the password above, and without sessions.
@@ -24,10 +31,10 @@ async function endSessions() {
   await api("PATCH", "/users/keeper", { disabled: false });
 }
 
-async function signInAgain(page) {
+async function signInAgain(page, password = KEEPER.password) {
   await page.getByText("Your session has ended.").waitFor();
   await page.getByLabel("Username", { exact: true }).fill(KEEPER.username);
-  await page.getByLabel("Password", { exact: true }).fill(KEEPER.password);
+  await page.getByLabel("Password", { exact: true }).fill(password);
   await page.keyboard.press("Enter");
   await page.getByText("Your session has ended.").waitFor({ state: "detached" });
 }
@@ -58,6 +65,7 @@ test("what was typed is there after the session has ended and the person has sig
   await endSessions();
   await editor.getByRole("button", { name: "Save" }).click();
   await page.getByText("Your session has ended.").waitFor();
+  await page.waitForFunction(() => document.activeElement?.matches("main.entrance input"));
   await checkAccessibility(page, "the login after a session");
   await shoot(page, "session-ended");
   await signInAgain(page);
@@ -65,6 +73,75 @@ test("what was typed is there after the session has ended and the person has sig
   await editor.getByRole("button", { name: "Save" }).click();
   await editor.waitFor({ state: "detached" });
   await page.locator(".details").getByText("the tower").waitFor();
+});
+
+test("a page that comes back after the session's natural end asks for a login, and keeps what was typed", async (t) => {
+  const page = await visit(t, { statuses: [401] });
+  await page.addInitScript(() => {
+    // Otherwise a page of a browser without windows is always seen.
+    let state = "visible";
+    Object.defineProperty(Document.prototype, "visibilityState", { get: () => state });
+    window.turn = (next) => {
+      state = next;
+      document.dispatchEvent(new Event("visibilitychange"));
+    };
+  });
+  await signIn(page, KEEPER);
+  await page.goto(`${BASE}/documents/${hiddenId}`);
+  await page.getByRole("button", { name: "Edit" }).click();
+  const editor = page.getByRole("dialog", { name: "Edit" });
+  await editor.getByLabel("Source").fill("the cellar");
+  await page.evaluate(() => window.turn("hidden"));
+  await page.context().clearCookies({ name: "lkr_session" });
+  await page.evaluate(() => window.turn("visible"));
+  await signInAgain(page);
+  assert.equal(await editor.getByLabel("Source").inputValue(), "the cellar");
+  await editor.getByRole("button", { name: "Save" }).click();
+  await editor.waitFor({ state: "detached" });
+  await page.locator(".details").getByText("the cellar", { exact: true }).waitFor();
+});
+
+test("what was typed is there after a password that an admin has given was changed", async (t) => {
+  const page = await visit(t, { statuses: [401, 403] });
+  await signIn(page, KEEPER);
+  await page.goto(`${BASE}/documents/${hiddenId}`);
+  await page.getByRole("button", { name: "Edit" }).click();
+  const editor = page.getByRole("dialog", { name: "Edit" });
+  await editor.getByLabel("Title").fill("The hidden lamp");
+  await api("POST", "/users/keeper/password", { new_password: NEXT });
+  await editor.getByRole("button", { name: "Save" }).click();
+  await signInAgain(page, NEXT);
+  await page.getByLabel("Current password").fill(NEXT);
+  await page.getByLabel("New password", { exact: true }).fill(KEEPER.password);
+  await page.getByLabel("New password again").fill(KEEPER.password);
+  await checkAccessibility(page, "a change of the password before a page that is kept");
+  await page.getByRole("button", { name: "Change the password" }).click();
+  await editor.waitFor();
+  assert.equal(await editor.getByLabel("Title").inputValue(), "The hidden lamp");
+  await editor.getByRole("button", { name: "Save" }).click();
+  await editor.waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: "The hidden lamp" }).waitFor();
+});
+
+test("another person's login loads a page anew that has changes", async (t) => {
+  const first = await visit(t);
+  await signIn(first, KEEPER);
+  await first.goto(`${BASE}/documents/${hiddenId}`);
+  await first.getByRole("button", { name: "Edit" }).click();
+  await first.getByRole("dialog", { name: "Edit" }).getByLabel("Source").fill("nowhere");
+  const asked = [];
+  first.on("dialog", (dialog) => asked.push(dialog.type()));
+  const second = await first.context().newPage();
+  await second.goto(BASE);
+  await settled(second);
+  await second.evaluate(async ({ username, password }) => {
+    const body = JSON.stringify({ username, password, cookie: true });
+    await fetch("/api/v1/auth/login", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    new BroadcastChannel("lkr").postMessage("session begun");
+  }, ADMIN);
+  await first.locator(".who").filter({ hasText: ADMIN.username }).waitFor();
+  await first.getByRole("dialog", { name: "Edit" }).waitFor({ state: "detached" });
+  assert.deepEqual(asked, []);
 });
 
 test("files wait for the login where the session ends amid an upload", async (t) => {
@@ -98,10 +175,13 @@ test("other tabs follow a login and a change of the password", async (t) => {
   await second.getByLabel("Current password").fill(KEEPER.password);
   await second.getByLabel("New password", { exact: true }).fill(NEXT);
   await second.getByLabel("New password again").fill(NEXT);
+  const followed = first.waitForResponse("**/api/v1/auth/me");
   await second.getByRole("button", { name: "Change the password" }).click();
   await second.getByText("The password is changed.").first().waitFor();
+  await followed;
   await first.getByLabel("Search the documents").fill("dusk");
-  await first.locator(".result").first().waitFor();
+  await first.waitForURL(/q=dusk/);
+  await first.locator(".answer:not(.old)[aria-busy=false] .result").first().waitFor();
   assert.equal(await first.locator(".error-message").count(), 0);
 });
 
@@ -109,12 +189,13 @@ test("a page whose server does not tell who is signed in asks again, and takes n
   const page = await visit(t, { statuses: [503] });
   page.on("requestfailed", () => {});
   await signIn(page, KEEPER);
-  let refused = 0;
-  await page.route("**/api/v1/auth/me", (route) => (refused++ === 0 ? route.fulfill({ status: 503, body: "" }) : route.continue()));
+  let isAway = true;
+  await page.route("**/api/v1/auth/me", (route) => (isAway ? route.fulfill({ status: 503, body: "" }) : route.continue()));
   await page.goto(`${BASE}/documents`);
   await page.locator(".error-message").waitFor();
   assert.equal(await page.getByRole("link", { name: "Sign in" }).count(), 0);
-  await page.getByRole("button", { name: "Try again" }).click();
+  isAway = false;
+  // The page asks again by itself.
   await page.locator(".who").filter({ hasText: KEEPER.username }).waitFor();
 });
 
@@ -145,10 +226,11 @@ test("a page whose scripts are no longer there is told", async (t) => {
 
 test("a page whose server was away behind a proxy is loaded by itself when it is back", async (t) => {
   const page = await visit(t, { statuses: [502] });
-  let refused = 0;
-  await page.route("**/api/v1/spaces?*", (route) => (refused++ === 0 ? route.fulfill({ status: 502, body: "Bad Gateway" }) : route.continue()));
+  let isAway = true;
+  await page.route("**/api/v1/spaces?*", (route) => (isAway ? route.fulfill({ status: 502, body: "Bad Gateway" }) : route.continue()));
   await page.goto(`${BASE}/spaces`);
   await page.getByText("The server cannot be reached.").waitFor();
+  isAway = false;
   await page.getByRole("link", { name: "default" }).waitFor();
   assert.equal(await page.locator(".error-message").count(), 0);
 });

@@ -57,6 +57,11 @@ export class ApiError extends Error {
   get isUnreachable(): boolean {
     return this.status === 0 || (this.code === 0 && GATEWAY_STATUSES.includes(this.status));
   }
+
+  /** Whether the next session may be given what this one was refused. */
+  get needsSession(): boolean {
+    return this.code === Code.unauthenticated || this.code === Code.passwordChangeRequired;
+  }
 }
 
 /** The codes of errors that the console tells apart. */
@@ -79,8 +84,9 @@ let onError: (error: ApiError) => void = () => {};
 export const sessionCount = signal(0);
 
 export function setCsrfToken(token: string | null): void {
+  const isNew = token !== null && token !== csrfToken;
   csrfToken = token;
-  if (token !== null) sessionCount.value++;
+  if (isNew) sessionCount.value++;
 }
 
 /** The headers that a request which changes something needs. */
@@ -127,6 +133,7 @@ async function request(method: Method, path: string, input: unknown): Promise<un
 
 /** A response whose status is a success. Throws an `ApiError` otherwise. */
 export async function send(method: Method, path: string, input: AnyInput): Promise<Response> {
+  const count = sessionCount.peek();
   const headers: Record<string, string> = { ...input.headers };
   if (method !== "get") Object.assign(headers, csrfHeaders());
   if (input.body !== undefined) headers["Content-Type"] = "application/json";
@@ -145,7 +152,10 @@ export async function send(method: Method, path: string, input: AnyInput): Promi
   }
   if (!response.ok) {
     const error = await errorOf(response);
-    throw error.code === input.expected ? error : told(error);
+    if (error.code === input.expected) throw error;
+    // What came too late for one session belongs to the next one, which has not ended.
+    if (isOutdated(error, count)) return send(method, path, input);
+    throw told(error);
   }
   return response;
 }
@@ -191,6 +201,11 @@ export function errorFrom(status: number, envelope: Envelope | null, retryAfter:
     envelope?.request_id ?? "",
     Number.isFinite(seconds) ? seconds : null,
   );
+}
+
+/** Whether an error tells of the end of a session after which another one has begun since. */
+export function isOutdated(error: ApiError, count: number): boolean {
+  return error.code === Code.unauthenticated && sessionCount.peek() !== count;
 }
 
 /** The error, of which the listener is told. */

@@ -1,7 +1,7 @@
 // The server's stream of task events: one for the page, while something on it follows tasks and the page is seen.
 import { effect, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { check, session } from "../session";
+import { check, isHidden, session } from "../session";
 import type { Task } from "./types";
 
 export type Connection = "idle" | "live" | "lost";
@@ -49,14 +49,12 @@ export function useTaskEvents(onTask: (task: Task) => void, onReturn: () => void
 }
 
 function connect(): void {
-  if (source !== null || followers.size === 0 || document.visibilityState === "hidden") return;
-  if (session.peek().state === "ended") return;
+  if (source !== null || followers.size === 0 || document.visibilityState === "hidden" || isHidden.peek()) return;
   const stream = new EventSource("/api/v1/documents/tasks/events");
   source = stream;
   stream.addEventListener("open", () => {
     connection.value = "live";
-    if (wasLost) for (const follower of followers) follower.onReturn();
-    wasLost = false;
+    if (wasLost) void catchUp();
   });
   stream.addEventListener("task", (event) => {
     const task = JSON.parse((event as MessageEvent<string>).data) as Task;
@@ -74,23 +72,34 @@ function connect(): void {
   });
 }
 
+/** Has what was missed asked for, if the session goes on: a browser drops its cookie at the end, and reads as nobody then. */
+async function catchUp(): Promise<void> {
+  wasLost = false;
+  await check();
+  // Otherwise the stream is given up until the next session.
+  if (!isHidden.peek()) for (const follower of followers) follower.onReturn();
+}
+
+/** Closes the stream until `connect`: what it would have brought is missed. */
+function pause(): void {
+  wasLost ||= source !== null;
+  disconnect();
+}
+
 function disconnect(): void {
   source?.close();
   source = null;
   connection.value = "idle";
 }
 
-// A session that has ended is refused its stream until the next one begins.
+// A page that waits for a login has no stream: the browser would open it again as nobody's.
 effect(() => {
-  if (session.value.state === "user") connect();
+  if (isHidden.value) pause();
+  else if (session.value.state === "user") connect();
 });
 
 // A hidden page gives its connection back: a browser allows few to one server.
 document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "hidden") {
-    wasLost ||= source !== null;
-    disconnect();
-  } else {
-    connect();
-  }
+  if (document.visibilityState === "hidden") pause();
+  else connect();
 });

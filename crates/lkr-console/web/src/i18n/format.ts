@@ -27,7 +27,8 @@ export function shortTime(time: string, now = Date.now()): string {
 
 /** The number of a day of the person's calendar: yesterday is the day before, not a time 24 hours ago. */
 function dayOf(time: number): number {
-  return Math.round(new Date(time).setHours(0, 0, 0, 0) / 86_400_000);
+  const day = new Date(time);
+  return Date.UTC(day.getFullYear(), day.getMonth(), day.getDate()) / 86_400_000;
 }
 
 /** A time with its day and second. */

@@ -23,12 +23,13 @@ import { Outline } from "./document/outline";
 import { PageView } from "./document/page_view";
 import { TextView } from "./document/text_view";
 import { FailedPage } from "./errors";
+import { newer } from "./tasks";
 
 export function DocumentPage() {
   const { params: { id = "" } } = useRoute();
   const { query, route } = useLocation();
   const detail = useResource((signal) => get("/api/v1/documents/{doc_id}", { path: { doc_id: id }, signal }), [id]);
-  const [taskId, setTaskId] = useState<string>();
+  const [replaced, setReplaced] = useState<{ docId: string; taskId: string }>();
   useTaskEvents(
     (task) => task.doc_id === id && task.status === "done" && detail.reload(),
     () => detail.reload(),
@@ -47,8 +48,8 @@ export function DocumentPage() {
   };
   const title = detail.data.l1.title || detail.data.l1.source || id;
   return (
-    <Page title={title} width="full" above={{ href: "/documents", label: t("nav.documents") }} actions={<Actions detail={detail.data} onChanged={detail.reload} onReplaced={setTaskId} />}>
-      {taskId && <Replacement key={taskId} taskId={taskId} onDone={() => setTaskId(undefined)} />}
+    <Page title={title} width="full" above={{ href: "/documents", label: t("nav.documents") }} actions={<Actions detail={detail.data} onChanged={detail.reload} onReplaced={(taskId) => setReplaced({ docId: id, taskId })} />}>
+      {replaced?.docId === id && <Replacement key={replaced.taskId} taskId={replaced.taskId} onDone={() => setReplaced(undefined)} />}
       <div class="document">
         <div class="document-side">
           <Outline docId={id} l2={detail.data.l2} l3={detail.data.l3} target={target} />
@@ -81,8 +82,10 @@ export function DocumentPage() {
 /** A new version that is being read, until it is shown. One that failed is told: the document is what it was. */
 function Replacement({ taskId, onDone }: { taskId: string; onDone: () => void }) {
   const [task, setTask] = useState<Task>();
-  const load = () => void get("/api/v1/documents/tasks/{task_id}", { path: { task_id: taskId } }).then(setTask, () => {});
-  useTaskEvents((task) => task.task_id === taskId && setTask(task), load);
+  // An answer may come after an event that is newer.
+  const take = (task: Task) => setTask((known) => (known === undefined ? task : newer(known, task)));
+  const load = () => void get("/api/v1/documents/tasks/{task_id}", { path: { task_id: taskId } }).then(take, () => {});
+  useTaskEvents((task) => task.task_id === taskId && take(task), load);
   useEffect(load, []);
   useEffect(() => {
     if (task?.status === "done") onDone();

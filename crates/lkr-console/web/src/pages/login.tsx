@@ -30,11 +30,7 @@ export function LoginPage({ reason }: LoginProps) {
     if (session.value.state === "user" && path === "/login") route("/", true);
   }, []);
   const title = t(isNew ? "register.title" : "login.title");
-  useEffect(() => {
-    const before = document.title;
-    document.title = `${title} · lkr`;
-    return () => void (document.title = before);
-  }, [title]);
+  useTitle(title);
   const isWrong = action.error?.code === Code.unauthenticated;
   return (
     <Entrance title={title} hasMain={reason === "ended" || reason === "needed"}>
@@ -99,7 +95,7 @@ export function UnreachablePage({ error }: { error: ApiError }) {
 /** The change of a password that was given to the account: nothing else is possible before. */
 export function ForcedPasswordPage() {
   const leave = useAction(logout);
-  useEffect(() => void (document.title = `${t("password.title")} · lkr`), []);
+  useTitle(t("password.title"));
   return (
     <Entrance title={t("password.title")} hasMain>
       <p>{t("password.forced")}</p>
@@ -108,6 +104,15 @@ export function ForcedPasswordPage() {
       <Button variant="quiet" isBusy={leave.isBusy} onClick={() => void leave.run()}>{t("shell.sign_out")}</Button>
     </Entrance>
   );
+}
+
+/** Has the page named so while it is shown, and as before afterwards. */
+function useTitle(title: string): void {
+  useEffect(() => {
+    const before = document.title;
+    document.title = `${title} · lkr`;
+    return () => void (document.title = before);
+  }, [title]);
 }
 
 export function PasswordForm({ onDone }: { onDone: () => void }) {

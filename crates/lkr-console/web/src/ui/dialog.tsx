@@ -1,8 +1,8 @@
 // Dialogs. The browser's own element keeps the focus inside, closes with Escape and returns the focus.
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";
-import { session } from "../session";
+import { isHidden } from "../session";
 import { useAction } from "../use_resource";
 import { Button, Cancel, FormButtons, IconButton } from "./controls";
 import { ErrorMessage } from "./feedback";
@@ -49,12 +49,12 @@ export function Dialog({ title, shape = "box", isKept = false, onClose, children
   leave.current = () => {
     if (!isKept) onClose();
   };
-  // A page whose session has ended is hidden, and its dialogs with it, or they would block the login.
-  const isHidden = session.value.state === "ended";
-  useEffect(() => {
+  // A page that is hidden hides its dialogs too, or they would block the login. They are closed before the login takes the focus.
+  const isClosed = isHidden.value;
+  useLayoutEffect(() => {
     const dialog = element.current;
-    if (dialog === null || isHidden) return;
-    noteOpener(dialog);
+    if (dialog === null || isClosed) return;
+    if (!openers.has(dialog)) noteOpener(dialog);
     dialog.showModal();
     // A browser closes a dialog at the second Escape without asking: where the page keeps it, it is opened again.
     const reopen = () => {
@@ -65,9 +65,9 @@ export function Dialog({ title, shape = "box", isKept = false, onClose, children
     return () => {
       dialog.removeEventListener("close", reopen);
       dialog.close();
-      returnFocus(dialog);
+      if (!isHidden.peek()) returnFocus(dialog);
     };
-  }, [isHidden]);
+  }, [isClosed]);
   return (
     <dialog
       ref={element}

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { useLocation } from "preact-iso/router";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { t } from "../i18n";
+import { isGivenUp } from "../session";
 import { Confirm } from "./dialog";
 
 /** How many parts of the page have changes that are not saved. */
@@ -22,7 +23,7 @@ export function useUnsaved(hasChanges: boolean): void {
 
 // Text and buttons of this question are the browser's own.
 window.addEventListener("beforeunload", (event) => {
-  if (unsaved.peek() > 0) event.preventDefault();
+  if (unsaved.peek() > 0 && !isGivenUp) event.preventDefault();
 });
 
 /** The page that is shown. */

@@ -14,3 +14,15 @@ test("a time is never told as further away than it is, and days are those of the
   assert.equal(ago(34.5), "2 days ago");
   assert.equal(ago(0), "now");
 });
+
+test("the day after a change of the clock follows the day before it, far east of Greenwich too", (t) => {
+  const zone = process.env.TZ;
+  t.after(() => (zone === undefined ? delete process.env.TZ : (process.env.TZ = zone)));
+  process.env.TZ = "Pacific/Auckland";
+  // The clock goes forward on 27 September 2026 and back on 5 April 2026.
+  for (const [month, day] of [[8, 27], [8, 28], [3, 5], [3, 6]]) {
+    const now = new Date(2026, month, day, 23, 30);
+    const before = new Date(2026, month, day - 1, 18, 0);
+    assert.equal(shortTime(before.toISOString(), now.getTime()), "yesterday", now.toISOString());
+  }
+});

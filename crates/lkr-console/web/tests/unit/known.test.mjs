@@ -2,8 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load, standIn } from "./load.mjs";
 
-standIn();
-const { shared } = await load("known.ts");
+let hear;
+standIn({
+  BroadcastChannel: class {
+    addEventListener(_, listener) {
+      hear = listener;
+    }
+    postMessage() {}
+  },
+});
+const { knownCategories, knownSpaces, shared } = await load("known.ts");
 
 const tick = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -41,4 +49,25 @@ test("a failed load keeps what is known, and a cleared one comes to nothing", as
   names.clear();
   await tick();
   assert.equal(names.state.value.data, undefined);
+});
+
+test("what was refused without a session is loaded with the next one", async () => {
+  const answer = (status, data, code = 0) => new Response(JSON.stringify({ code, data }), { status });
+  const me = { username: "keeper", role: "user", must_change_password: false, csrf_token: "token" };
+  let isSignedIn = false;
+  standIn({
+    fetch: async (url) => {
+      if (!isSignedIn) return answer(401, null, 1005);
+      if (url.startsWith("/api/v1/auth/me")) return answer(200, me);
+      return answer(200, url.startsWith("/api/v1/spaces") ? { items: [{ space: "default", title: "" }], next_offset: null } : { categories: [{ name: "Law" }] });
+    },
+  });
+  knownSpaces.need();
+  knownCategories.need();
+  while (!knownSpaces.state.value.error || !knownCategories.state.value.error) await tick();
+  isSignedIn = true;
+  hear({ data: "session begun" });
+  while (!knownSpaces.state.value.data || !knownCategories.state.value.data) await tick();
+  assert.deepEqual(knownSpaces.state.value.data.map(({ space }) => space), ["default"]);
+  assert.equal(knownCategories.state.value.error, undefined);
 });

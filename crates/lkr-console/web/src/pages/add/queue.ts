@@ -1,13 +1,13 @@
 // The files that are being added. They go on while the person visits other pages of the console.
 import { computed, effect, signal } from "@preact/signals";
-import { ApiError, Code, get, post } from "../../api/client";
+import { ApiError, Code, get, post, sessionCount } from "../../api/client";
 import { followTasks } from "../../api/task_events";
 import type { Task } from "../../api/types";
 import { sendFile } from "../../api/upload";
 import { t } from "../../i18n";
 import { options } from "../../options";
 import { errorText } from "../../ui/feedback";
-import { signedIn } from "../../session";
+import { check, isGivenUp, isHidden, isLaterThan, signedIn } from "../../session";
 import { asApiError } from "../../use_resource";
 import { keepRefused, refusedBefore, type Refused } from "./refused";
 
@@ -44,6 +44,10 @@ export type Content = { file: File; path: string } | { unreadable: true; path: s
 interface Source {
   content: Content;
   target: Target;
+  /** Whether it is added though it duplicates a document. */
+  isForced: boolean;
+  /** The idempotency key: what arrived though its answer was lost is not taken twice. */
+  key: string;
 }
 
 export const added = signal<Added[]>([]);
@@ -58,6 +62,7 @@ const SILENCE_MS = 10_000;
 const WATCH_MS = 5_000;
 /** How often a file is sent to a server that is away before it counts as failed: for a minute. */
 const MOST_TRIES = 12;
+const GATEWAY_TIMEOUT = 504;
 let lastId = 0;
 let sending = 0;
 let unfollow: (() => void) | undefined;
@@ -103,7 +108,7 @@ export function enqueue(contents: Content[], target: Target): void {
   forgetEarlier(contents, target);
   const items = contents.map((content) => {
     const id = ++lastId;
-    sources.set(id, { content, target });
+    sources.set(id, { content, target, isForced: false, key: newKey() });
     return newItem(id, content);
   });
   added.value = [...added.value, ...items];
@@ -157,20 +162,24 @@ export async function again(item: Added, isForced = false): Promise<void> {
   added.value = added.value.map((other) =>
     other.id === item.id ? { id: item.id, name: item.name, bytes: item.bytes, state: "waiting", sent: 0 } : other,
   );
-  if (isForced) forced.add(item.id);
+  // What was only stopped may have arrived all the same.
+  if (item.skipped !== "stopped") sources.set(item.id, { ...source, isForced, key: newKey() });
   pump();
 }
 
-const forced = new Set<number>();
+/** A key of 16 random bytes. `randomUUID` is absent where the page came without TLS. */
+function newKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
 
 /** Whether something can still be stopped. */
 export const isSending = computed(() => added.value.some(isUnsent));
 
-const isUnsent = (item: Added) => item.state === "waiting" || item.state === "sending";
+const isUnsent = (item: Added) => item.state === "waiting" || (item.state === "sending" && item.sent < 1);
 
 /** Leaves out what is not sent yet. What the server has got goes on. */
 export function stop(): void {
-  for (const controller of senders.values()) controller.abort();
+  for (const { id } of added.value.filter(isUnsent)) senders.get(id)?.abort();
   added.value = added.value.map((item) => (isUnsent(item) ? { ...item, state: "skipped", skipped: "stopped", sent: 0 } : item));
 }
 
@@ -219,10 +228,10 @@ function pump(): void {
   }
 }
 
-async function send(id: number, { content, target }: Source, signal: AbortSignal): Promise<void> {
-  const isForced = forced.delete(id);
+async function send(id: number, source: Source, signal: AbortSignal): Promise<void> {
+  const count = sessionCount.peek();
   try {
-    const { task_id } = await sendContent(id, content, target, isForced, signal);
+    const { task_id } = await sendContent(id, source, signal);
     change(id, { state: "working", sent: 1, taskId: task_id });
     heardAt.set(id, Date.now());
     follow();
@@ -232,26 +241,29 @@ async function send(id: number, { content, target }: Source, signal: AbortSignal
     if (signal.aborted) return;
     const error = asApiError(cause);
     const tries = (added.value.find((item) => item.id === id)?.tries ?? 0) + (error.isUnreachable ? 1 : 0);
-    const wait = tries < MOST_TRIES ? waitAfter(error) : undefined;
+    const wait = tries < MOST_TRIES ? waitAfter(error, count) : undefined;
     if (wait === undefined) {
       change(id, { state: "failed", error });
       return;
     }
-    change(id, { tries });
     // The file stays in the queue.
-    if (isForced) forced.add(id);
-    await Promise.race([wait, aborted(signal)]);
-    if (!signal.aborted) change(id, { state: "waiting", sent: 0 });
+    change(id, { tries, sent: 0 });
+    const isInVain = (await Promise.race([wait, aborted(signal)])) === false;
+    if (!signal.aborted) change(id, isInVain ? { state: "failed", error } : { state: "waiting" });
   }
 }
 
 /**
- * What a file waits for that was not taken: the login of a person whose session has ended, the time that the server asks for, or
- * a server that is away.
+ * What a file waits for that was not taken: the login of a person whose session has ended, the session that began in another tab,
+ * the time that the server asks for, or a server that is away. It gives `false` if the file need not be sent again.
  */
-function waitAfter(error: ApiError): Promise<unknown> | undefined {
-  if (error.code === Code.unauthenticated) return signedIn();
-  if (error.code !== Code.overloaded && error.code !== Code.rateLimited && !error.isUnreachable) return undefined;
+function waitAfter(error: ApiError, count: number): Promise<unknown> | undefined {
+  if (error.needsSession) return signedIn();
+  // The browser may have sent the cookie of another session than that of the page's token.
+  if (error.code === Code.forbidden) return isLaterThan(count);
+  // A proxy that waited in vain has sent the whole file: the server may be working on it.
+  const isAway = error.isUnreachable && error.status !== GATEWAY_TIMEOUT;
+  if (error.code !== Code.overloaded && error.code !== Code.rateLimited && !isAway) return undefined;
   return new Promise((resolve) => setTimeout(resolve, 1000 * Math.max(2, error.retryAfter ?? 5)));
 }
 
@@ -259,18 +271,22 @@ function aborted(signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve) => signal.addEventListener("abort", resolve));
 }
 
-function sendContent(id: number, content: Content, target: Target, isForced: boolean, signal: AbortSignal): Promise<{ task_id: string }> {
-  if ("text" in content) return sendText(content, target, isForced, signal);
-  if ("file" in content) return sendUpload(id, content, target, isForced, signal);
+function sendContent(id: number, source: Source, signal: AbortSignal): Promise<{ task_id: string }> {
+  const { content } = source;
+  if ("text" in content) return sendText(content, source, signal);
+  if ("file" in content) return sendUpload(id, content, source, signal);
   throw new Error(`${content.path} cannot be sent`);
 }
 
-function sendText(content: { title: string; text: string }, target: Target, force: boolean, signal: AbortSignal) {
-  const { title, text } = content;
-  return post("/api/v1/documents", { body: { title, text, space: target.space, force }, signal });
+const headersOf = ({ key }: Source) => ({ "Idempotency-Key": key });
+
+function sendText({ title, text }: { title: string; text: string }, source: Source, signal: AbortSignal) {
+  const body = { title, text, space: source.target.space, force: source.isForced };
+  return post("/api/v1/documents", { body, headers: headersOf(source), signal });
 }
 
-async function sendUpload(id: number, { file, path }: { file: File; path: string }, target: Target, isForced: boolean, signal: AbortSignal) {
+async function sendUpload(id: number, { file, path }: { file: File; path: string }, source: Source, signal: AbortSignal) {
+  const { target, isForced } = source;
   await checkReadable(file);
   const form = new FormData();
   form.set("space", target.space);
@@ -282,6 +298,7 @@ async function sendUpload(id: number, { file, path }: { file: File; path: string
     method: "POST",
     url: "/api/v1/documents/upload",
     form,
+    headers: headersOf(source),
     signal,
     onProgress: (sent) => change(id, { sent }),
   });
@@ -338,6 +355,7 @@ function rest(): void {
 
 /** Asks for the tasks that were silent for so long. */
 async function ask(silenceMs: number): Promise<void> {
+  if (isHidden.peek()) return;
   const silent = added.value.filter(
     (item) => item.state === "working" && Date.now() - (heardAt.get(item.id) ?? 0) >= silenceMs,
   );
@@ -347,12 +365,17 @@ async function ask(silenceMs: number): Promise<void> {
       hear(await get("/api/v1/documents/tasks/{task_id}", { path: { task_id: item.taskId } }));
     } catch (cause) {
       const error = asApiError(cause);
-      if (error.code === Code.notFound) change(item.id, { state: "failed", error });
+      if (error.code !== Code.notFound) continue;
+      // Whoever reads as nobody finds none of the tasks.
+      await check();
+      if (isHidden.peek()) return;
+      change(item.id, { state: "failed", error });
     }
   }
 }
 
 // Closing the page would lose what is not sent yet.
 window.addEventListener("beforeunload", (event) => {
-  if (added.peek().some((item) => item.state === "waiting" || item.state === "sending")) event.preventDefault();
+  const hasUnsent = added.peek().some((item) => item.state === "waiting" || item.state === "sending");
+  if (hasUnsent && !isGivenUp) event.preventDefault();
 });

@@ -115,9 +115,9 @@ export function ReplaceDialog({ docId, title, source, onDone, onClose }: Replace
   const leftOut = file && whyLeftOut(file.name, file.size);
   const action = useAction(async () => {
     if (file === undefined) return;
-    await checkReadable(file);
     const controller = new AbortController();
     sending.current = controller;
+    await checkReadable(file);
     const form = new FormData();
     form.set("title", title);
     form.set("source", source);
