@@ -44,7 +44,9 @@ impl Session {
     /// The next line of the output, of which each is a message.
     fn receive(&mut self) -> Value {
         let line = self.lines.recv_timeout(Duration::from_secs(60)).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+        let message = serde_json::from_str(&line);
+        assert!(message.is_ok(), "{line}");
+        message.unwrap()
     }
 
     fn ask(&mut self, method: &str, params: &Value) -> Value {
