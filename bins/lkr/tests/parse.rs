@@ -97,7 +97,7 @@ fn body_omits_furniture() {
 fn unavailable_plugin_is_refused_before_any_file_is_read() {
     let dir = folder(&[("a.txt", "words")]);
     let output = parse(dir.path(), &["a.txt", "--pdf", "pdfium"]);
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
     let line = "lkr: --pdf pdfium: plugin not available; available: pdf_oxide, lopdf; give its library with --pdfium\n";
     assert_eq!(utf8(&output.stderr), line);
 }
