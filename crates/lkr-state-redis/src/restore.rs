@@ -10,9 +10,7 @@ use crate::{
     dump::{DumpReader, Stored},
     error::unexpected,
     reply::Reply,
-    script,
-    snapshot::io_error,
-    state,
+    script, state,
 };
 
 const OPERATION: &str = "restore";
@@ -24,14 +22,14 @@ pub(crate) async fn restore(client: &RedisClient, folder: &Path) -> Result<()> {
     let folder = folder.to_owned();
     let opened = tokio::task::spawn_blocking(move || DumpReader::open(&folder)).await;
     let opened = opened.map_err(|error| Error::new(ErrorKind::Internal, OPERATION, error))?;
-    let mut dump = opened.map_err(|error| io_error(OPERATION, error))?;
+    let mut dump = opened.map_err(|error| Error::io(OPERATION, error))?;
     let highest = dump.highest_version;
     store(client, "begin", highest, &[]).await?;
     loop {
         let read =
             tokio::task::spawn_blocking(move || next_batch(&mut dump).map(|batch| (dump, batch))).await;
         let read = read.map_err(|error| Error::new(ErrorKind::Internal, OPERATION, error))?;
-        let (rest, batch) = read.map_err(|error| io_error(OPERATION, error))?;
+        let (rest, batch) = read.map_err(|error| Error::io(OPERATION, error))?;
         if batch.is_empty() {
             break;
         }

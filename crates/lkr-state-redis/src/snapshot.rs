@@ -215,16 +215,5 @@ async fn hand_on(pages: &mpsc::Sender<Page>, records: Vec<Stored>) -> Result<()>
 /// The result of a blocking task.
 fn joined<T>(done: Result<io::Result<T>, tokio::task::JoinError>) -> Result<T> {
     let done = done.map_err(|error| Error::new(ErrorKind::Internal, OPERATION, error))?;
-    done.map_err(|error| io_error(OPERATION, error))
-}
-
-/// An error of reading or writing the file.
-pub(crate) fn io_error(operation: &'static str, error: io::Error) -> Error {
-    let kind = match error.kind() {
-        io::ErrorKind::AlreadyExists => ErrorKind::Invalid,
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Unavailable,
-        io::ErrorKind::InvalidData => ErrorKind::Corrupt,
-        _ => ErrorKind::Internal,
-    };
-    Error::new(kind, operation, error)
+    done.map_err(|error| Error::io(OPERATION, error))
 }

@@ -68,8 +68,9 @@ impl Error {
         Self::new(ErrorKind::Unavailable, operation, RecordsLost)
     }
 
-    /// Maps an I/O error of reading or writing a snapshot.
-    pub(crate) fn io(operation: &'static str, error: io::Error) -> Self {
+    /// The error of reading or writing a file of records, such as a snapshot.
+    #[must_use]
+    pub fn io(operation: &'static str, error: io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::AlreadyExists => ErrorKind::Invalid,
             kind if is_no_room(kind) => ErrorKind::Unavailable,
