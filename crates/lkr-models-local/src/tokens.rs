@@ -116,7 +116,8 @@ impl TextTokenizer {
 
     /// Whether a token has a letter, or may be a part of one.
     ///
-    /// Vocabularies of bytes write each byte as a character below U+0200, so there only ASCII characters are what they seem.
+    /// Marks of the beginning of a word (`▁`, and `Ġ`, `Ċ` and `ĉ` for a space, a line end and a tab) are no letters. Vocabularies
+    /// of bytes write each byte as a character below U+0200, so there only ASCII characters are what they seem.
     fn may_have_letters(&self, id: u32) -> bool {
         let is_mark = |c: char| matches!(c, '\u{2581}' | '\u{120}' | '\u{10A}' | '\u{109}');
         let is_other = |c: char| is_mark(c) || !c.is_alphabetic() && (c.is_ascii() || c >= '\u{200}');

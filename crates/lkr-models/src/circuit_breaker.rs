@@ -21,8 +21,8 @@ pub struct CircuitBreakerOptions {
     pub failure_threshold: u32,
     /// The time for which the circuit stays open before one call probes the model.
     pub open_duration: Duration,
-    /// A call counts as a failure, too, if its caller gives up after this time or later and nothing of the answer has come: callers
-    /// wait less long than the time limit of a call.
+    /// A call without any part of an answer also counts as a failure if its caller drops it after this time or later. Callers often
+    /// have a shorter time limit than the call itself.
     pub patience: Duration,
 }
 

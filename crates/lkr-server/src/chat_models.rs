@@ -16,8 +16,8 @@ use crate::remote_models::{
     CachedResult, MAX_CONCURRENT_CALLS, OPERATION, cacheable, from_cache, remote_options,
 };
 
-/// How long a language model may be silent before it counts as failing when the caller gives up: a long answer takes longer than a
-/// vector. Chosen, not measured; a search waits 30 s for a summary.
+/// The `patience` of the circuit breaker of a language model, which takes longer to begin an answer than an embedding model takes. A
+/// search waits 30 s for a summary. The value is a judgement, not a measurement.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The language models of the current settings. Cheap to clone. Calls before [`ChatModels::follow`] wait for it,

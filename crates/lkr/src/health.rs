@@ -14,8 +14,8 @@ use tokio::time::timeout;
 
 use crate::{EmbeddingStatus, KnowledgeBase, Result, error::During};
 
-/// The longest check. A store on another machine that is away is asked again and again for some seconds before the check fails, and
-/// whoever asks for the health does not wait that long. Chosen, not measured.
+/// The time limit of a check. The client of a store on another machine retries for many seconds, longer than a probe of readiness
+/// waits. The value is a judgement, not a measurement.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// The health of each part of a knowledge base.

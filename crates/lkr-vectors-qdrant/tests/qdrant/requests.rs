@@ -245,7 +245,7 @@ async fn api_key_is_sent_and_appears_in_no_debug_output_and_no_error() {
     let name = create(&store).await;
     assert!(!format!("{options:?} {store:?}").contains("of-this-test"));
 
-    // Whoever changes the key has the service wait until it knows the new one. Tasks must not fail meanwhile.
+    // After the key was changed on the server, the store is away until it is opened with the new one, so that tasks wait.
     server.data.state().api_key = Some("later-key-of-this-test".to_owned());
     let refused = [
         store.count(&name, &Filter::all()).await.unwrap_err(),
