@@ -84,6 +84,11 @@ pub(crate) fn task(id: TaskId) -> String {
     format!("{TASKS}{id}")
 }
 
+/// Present for a while after the record of a task without a result was removed.
+pub(crate) fn forgotten_task(id: TaskId) -> String {
+    format!("forgotten-task/{id}")
+}
+
 /// The unfinished task of a document, or of a slot.
 pub(crate) fn active(subject: TaskSubject) -> String {
     format!("{ACTIVE}{}", subject.record_id())

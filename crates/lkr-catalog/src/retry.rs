@@ -1,5 +1,7 @@
 //! Retrying and removing tasks that have ended.
 
+use std::time::Duration;
+
 use lkr_domain::TaskId;
 use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use time::OffsetDateTime;
@@ -9,6 +11,10 @@ use crate::{
     garbage::discard_failed_attempt, key, partial_result::discard_working_records, task_changes, task_index,
     task_record::read_task,
 };
+
+/// How long it is known that the record of a task was removed. A worker that still runs a cancelled task notices that within seconds,
+/// or when its stores answer again.
+const FORGOTTEN_KEPT: Duration = Duration::from_secs(3600);
 
 impl Catalog {
     /// Makes a failed task pending again. It keeps what its earlier attempts stored.
@@ -59,6 +65,15 @@ impl Catalog {
         Ok(Some(task))
     }
 
+    /// Whether the record of this task, which had no result, was removed within the last hour. A record that is missing otherwise was
+    /// lost by the state store.
+    ///
+    /// # Errors
+    /// Those of the state store.
+    pub async fn was_forgotten(&self, task_id: TaskId) -> Result<bool> {
+        Ok(self.state.get(&key::forgotten_task(task_id)).await?.is_some())
+    }
+
     /// Removes those of the oldest `limit` tasks that ended before `time`, and returns their number.
     pub async fn forget_tasks(&self, time: OffsetDateTime, limit: usize) -> Result<usize> {
         // Mostly there is none, and then the tasks need not be read: none ended before it was made.
@@ -84,6 +99,10 @@ impl Catalog {
         let mut writes = vec![Write::delete(key::task(task.task_id), Expect::Version(version))];
         writes.extend(discard_working_records(task.task_id));
         writes.extend(task_index::delete(task));
+        if task.result.is_none() && self.now() - task.updated_at < FORGOTTEN_KEPT {
+            let key = key::forgotten_task(task.task_id);
+            writes.push(Write::put_for(key, Expect::Any, Vec::new(), FORGOTTEN_KEPT));
+        }
         if let (TaskStatus::Failed, TaskSubject::Document(doc_id)) = (task.status, task.subject) {
             let state = self.document_state(doc_id).await?;
             let attempts = state.failed_attempts.iter().filter(|attempt| attempt.task_id == task.task_id);

@@ -207,9 +207,8 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
             Some(RecordContent::Upload(rest.split('/').next()?.parse().ok()?, path))
         }
         "unembedded" => of_document(key::UNEMBEDDED).map(RecordContent::Unembedded),
-        "arrival" | "content-guard" | "generation" | "simhash-change" | "simhash-guard" | "task-change" => {
-            Some(RecordContent::Standalone)
-        }
+        "arrival" | "content-guard" | "forgotten-task" | "generation" | "simhash-change"
+        | "simhash-guard" | "task-change" => Some(RecordContent::Standalone),
         "text-claims" => text_claims::is_readable(&record).then_some(RecordContent::Standalone),
         "cosine-scale" | "spread" => is_cosine_scale(value).then_some(RecordContent::Standalone),
         _ => Some(RecordContent::Unknown(record)),

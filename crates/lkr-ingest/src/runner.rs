@@ -215,10 +215,20 @@ impl<J: Jobs> Runner<J> {
             superseded = self.record_reports(active, task.clone(), reports.clone()) => Err(superseded),
         };
         if matches!(&outcome, Err(error) if error.is_superseded()) {
-            // Also removes what was stored after the cancellation; the task's record may be gone by now.
-            self.jobs.clean_up(&task).await?;
+            self.clean_up_superseded(&task).await?;
         }
         outcome
+    }
+
+    /// Removes what a superseded task stored, also after its cancellation. If the state store lost the task's record, what was
+    /// accepted is kept: the doctor restores the document or moves its input aside.
+    async fn clean_up_superseded(&self, task: &Task) -> Result<()> {
+        let task_id = task.task_id;
+        if self.catalog.task(task_id).await?.is_some() || self.catalog.was_forgotten(task_id).await? {
+            return self.jobs.clean_up(task).await;
+        }
+        tracing::warn!(%task_id, "the state store lost a task that was running; what the task stored is kept for 'lkr doctor'");
+        Ok(())
     }
 
     /// The task's fencing token; `None` if the task has ended or was superseded.

@@ -45,6 +45,8 @@ pub const TABLE: &[Row] = &[
     copy("cosine-scale/"),
     copy("declined-model"),
     copy("doc/"),
+    // For workers that still run what was cancelled.
+    leave_out("forgotten-task/"),
     // Held by running processes.
     leave_out("gc-pause/"),
     copy("generation"),

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt::Debug,
     path::Path,
     process::Output,
     thread,
@@ -20,6 +21,19 @@ pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
         assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Waits until a value is the expected one.
+fn eventually_is<T: PartialEq + Debug>(what: &str, expected: &T, value: impl Fn() -> T) {
+    let begun = Instant::now();
+    loop {
+        let now = value();
+        if now == *expected {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}: {now:?} instead of {expected:?}");
         thread::sleep(Duration::from_millis(50));
     }
 }
@@ -167,7 +181,7 @@ fn lesson_43_documents_that_a_failover_lost_are_named_and_restored() {
     let login = json!({"username": "admin", "password": ADMIN_PASSWORD});
     eventually("the new master accepts writes", || server.post("/auth/login", &login).status == 200);
     // The old master, which has come back with all records, counts as one until the sentinels make it a replica.
-    eventually("the records of the new master are listed", || listed() == Some(vec![kept.clone()]));
+    eventually_is("the records of the new master are listed", &Some(vec![kept]), listed);
 
     let found = doctor(&server, &[]);
     assert_eq!(found.status.code(), Some(1), "{}", printed(&found));

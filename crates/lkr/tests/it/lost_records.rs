@@ -26,6 +26,7 @@ use tempfile::TempDir;
 
 use crate::{
     common::{ScriptedEmbedder, TestStores, document, markdown_file, text, wait_for_task, wait_until},
+    ingest::texts,
     replace::wait_until_only_live_data_remains,
 };
 
@@ -313,6 +314,26 @@ async fn lesson_43_records_of_the_last_moment_are_restored_after_a_failover() {
     assert_eq!(answers(&kb).await, found);
     kb.close().await;
     assert_eq!(failed_over.findings().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn lesson_43_worker_whose_task_the_state_store_lost_keeps_what_was_accepted() {
+    let (case, embedder) = (Case::new(), ScriptedEmbedder::new(2));
+    let kb = case.stores.open(Some(Arc::clone(&embedder))).await;
+    let task = kb.submit(document("marble", 20), Submission::by(eva())).await.unwrap();
+    let id = task.doc_id().unwrap().to_string();
+    wait_until("two batches are embedded", async || embedder.texts.lock().unwrap().len() == 8).await;
+    let mut keys = case.records("").await;
+    keys.retain(|key| key.contains(&id) || key.contains(&task.task_id.to_string()));
+    assert!(keys.contains(&format!("task/{}", task.task_id)), "{keys:?}");
+    case.forget(keys).await;
+    embedder.permits.add_permits(1_000);
+    wait_until("the worker gives up", async || kb.queued_tasks().await.unwrap() == 0).await;
+    kb.close().await;
+    // Its points may be complete by then, or there is only the text.
+    let findings = case.findings().await;
+    assert!(findings.iter().any(|found| found.contains(&id)), "{findings:#?}");
+    assert_eq!(texts(&case.stores).await, 1);
 }
 
 #[tokio::test]

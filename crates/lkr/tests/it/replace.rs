@@ -201,6 +201,20 @@ async fn cancelled_task_leaves_the_live_document_unchanged() {
     wait_until_only_live_data_remains(&stores, &kb).await;
 }
 
+#[tokio::test]
+async fn cancelled_task_leaves_nothing_although_its_record_was_deleted() {
+    let (stores, embedder) = (TestStores::default(), ScriptedEmbedder::new(2));
+    let kb = stores.open(Some(Arc::clone(&embedder))).await;
+    let task = kb.submit(document("tuff", 60), by("eva")).await.unwrap();
+    wait_until("two batches are stored", async || points(&stores).await >= 8).await;
+    kb.cancel(task.task_id).await.unwrap().unwrap();
+    kb.delete_task(task.task_id).await.unwrap().unwrap();
+    wait_until("its points are collected", async || points(&stores).await == 0).await;
+    embedder.permits.add_permits(1);
+    wait_until("the queue is empty", async || kb.queued_tasks().await.unwrap() == 0).await;
+    wait_until_only_live_data_remains(&stores, &kb).await;
+}
+
 /// A task that failed after two of its batches were embedded.
 async fn failed_task(kb: &KnowledgeBase, embedder: &ScriptedEmbedder) -> Task {
     let task = kb.submit(document("schist", 20), by("eva")).await.unwrap();
