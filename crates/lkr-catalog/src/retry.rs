@@ -74,25 +74,52 @@ impl Catalog {
         Ok(self.state.get(&key::forgotten_task(task_id)).await?.is_some())
     }
 
-    /// Removes those of the oldest `limit` tasks that ended before `time`, and returns their number.
-    pub async fn forget_tasks(&self, time: OffsetDateTime, limit: usize) -> Result<usize> {
-        // Mostly there is none, and then the tasks need not be read: none ended before it was made.
-        let oldest = self.state.scan(key::TASKS, None, ScanOrder::Ascending, 1).await?;
+    /// Removes the tasks that ended before `time`, and returns their number. `page` tasks are read and removed at a time.
+    ///
+    /// # Errors
+    /// Those of the state store, and `Corrupt` if a task cannot be read.
+    pub async fn forget_tasks(&self, time: OffsetDateTime, page: usize) -> Result<usize> {
         let time_ms = time.unix_timestamp_nanos() / 1_000_000;
-        let is_younger = |task: TaskId| i128::from(task.unix_ms()) >= time_ms;
-        if oldest.first().is_none_or(|(key, _)| task_of(key).is_some_and(is_younger)) {
+        let (mut after, mut forgotten) = (None::<String>, 0);
+        loop {
+            // Mostly there is none, and then no task need be read: none ended before it was made.
+            let oldest = self.state.scan(key::TASKS, after.as_deref(), ScanOrder::Ascending, 1).await?;
+            let is_younger = |task: TaskId| i128::from(task.unix_ms()) >= time_ms;
+            if oldest.first().is_none_or(|(key, _)| task_of(key).is_some_and(is_younger)) {
+                return Ok(forgotten);
+            }
+            let records = self.state.scan(key::TASKS, after.as_deref(), ScanOrder::Ascending, page).await?;
+            let mut removals = Vec::new();
+            for (_, record) in &records {
+                let task = read_task(record)?;
+                if task.status.has_ended() && task.updated_at < time {
+                    removals.push(self.forget_writes(&task, record.version).await?);
+                }
+            }
+            forgotten += self.apply_removals(removals).await?;
+            after = records.into_iter().next_back().map(|(key, _)| key);
+        }
+    }
+
+    /// Removes tasks in one step, or each alone if one of them changed meanwhile, which stays. Returns the number of removed ones.
+    async fn apply_removals(&self, removals: Vec<Vec<Write>>) -> Result<usize> {
+        if removals.is_empty() {
             return Ok(0);
         }
-        let records = self.state.scan(key::TASKS, None, ScanOrder::Ascending, limit).await?;
-        let mut forgotten = 0;
-        for (_, record) in records {
-            let task = read_task(&record)?;
-            if task.status.has_ended() && task.updated_at < time {
-                self.state.apply(self.forget_writes(&task, record.version).await?).await?;
-                forgotten += 1;
+        let together = self.state.apply(removals.concat()).await;
+        let Err(error) = together else { return Ok(removals.len()) };
+        if error.kind() != lkr_state::ErrorKind::Conflict {
+            return Err(error.into());
+        }
+        let mut removed = 0;
+        for removal in removals {
+            match self.state.apply(removal).await {
+                Ok(()) => removed += 1,
+                Err(error) if error.kind() == lkr_state::ErrorKind::Conflict => {}
+                Err(error) => return Err(error.into()),
             }
         }
-        Ok(forgotten)
+        Ok(removed)
     }
 
     async fn forget_writes(&self, task: &Task, version: u64) -> Result<Vec<Write>> {
@@ -166,10 +193,12 @@ fn refused(operation: &'static str, reason: &str) -> Error {
 mod tests {
     use std::sync::Arc;
 
+    use lkr_domain::Creator;
     use lkr_state::{MemoryState, StateStore};
     use time::Duration;
 
     use super::*;
+    use crate::Acceptance;
 
     #[tokio::test]
     async fn tasks_that_are_too_young_to_be_forgotten_are_not_read() {
@@ -181,5 +210,27 @@ mod tests {
         state.apply(vec![unreadable]).await.unwrap();
         assert_eq!(catalog.forget_tasks(now - hour, 10).await.unwrap(), 0);
         assert_eq!(catalog.forget_tasks(now + hour, 10).await.unwrap_err().kind(), ErrorKind::Corrupt);
+    }
+
+    #[tokio::test]
+    async fn ended_tasks_are_forgotten_behind_an_unfinished_one() {
+        let catalog = Catalog::new(Arc::new(MemoryState::default()));
+        let mut tasks = Vec::new();
+        for _ in 0..4 {
+            let task = Task::delete_where(catalog.clock(), Creator::default());
+            catalog.accept(&[Acceptance { task: task.clone(), existing: None }], Vec::new()).await.unwrap();
+            tasks.push(task);
+        }
+        for task in &tasks[1..] {
+            let unfinished = catalog.unfinished_task(task.subject).await.unwrap().unwrap();
+            catalog.cancel(&unfinished, Vec::new()).await.unwrap();
+        }
+        let (now, hour) = (catalog.now(), Duration::hours(1));
+        assert_eq!(catalog.forget_tasks(now - hour, 2).await.unwrap(), 0);
+        assert_eq!(catalog.forget_tasks(now + hour, 2).await.unwrap(), 3);
+        for (n, task) in tasks.iter().enumerate() {
+            assert_eq!(catalog.task(task.task_id).await.unwrap().is_some(), n == 0);
+            assert_eq!(catalog.was_forgotten(task.task_id).await.unwrap(), n > 0);
+        }
     }
 }

@@ -143,7 +143,7 @@ async fn round_for_all(state: &IngestState) -> Result<()> {
     align_aliases(&*ports.vectors, &ports.catalog).await?;
     collect_all(state).await?;
     let oldest = state.ports.catalog.now() - state.options.retention;
-    while state.ports.catalog.forget_tasks(oldest, BATCH).await? == BATCH {}
+    state.ports.catalog.forget_tasks(oldest, BATCH).await?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Opens the services of a configuration.
 
-use std::{num::NonZero, path::Path, sync::Arc};
+use std::{num::NonZero, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, anyhow};
 use futures_util::FutureExt;
@@ -124,6 +124,7 @@ async fn open_knowledge_base(
     options.contention = Some(app.contention_observer());
     options.observer = Some(app.task_observer());
     options.ingest_runtime = Some(ingestion.clone());
+    options.ingest.retention = Duration::from_secs(60 * config.task_retention_minutes);
     options.stores = stores;
     options.wait_for_stores = true;
     if config.role == ProcessRole::Api {

@@ -390,6 +390,14 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "File of categories; built-in categories by default"
     ),
     key!(
+        task_retention_minutes,
+        Integer,
+        Plain,
+        v::minutes,
+        |c| Some(c.task_retention_minutes.to_string()),
+        "How long the records of tasks that ended are kept, in minutes"
+    ),
+    key!(
         otlp_endpoint,
         Text,
         Url,

@@ -3,6 +3,7 @@
 use std::{
     net::IpAddr,
     num::{NonZero, NonZeroU32},
+    ops::RangeInclusive,
     path::{Path, PathBuf},
 };
 
@@ -17,6 +18,8 @@ use super::effective::{
 };
 
 type Parsed<T> = Result<T, String>;
+
+const HOUR_MS: u64 = 3_600_000;
 
 pub(super) fn listen(text: &str) -> Parsed<String> {
     let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
@@ -99,25 +102,25 @@ pub(super) fn boolean(text: &str) -> Parsed<bool> {
 
 /// At most 1 TiB, so that the number of bytes does not overflow.
 pub(super) fn megabytes(text: &str) -> Parsed<u64> {
-    let range = 1..=1024 * 1024;
-    match text.parse() {
-        Ok(number) if range.contains(&number) => Ok(number),
-        _ => Err(format!("expected a whole number from {} to {}", range.start(), range.end())),
-    }
+    whole_number(1..=1024 * 1024, text)
+}
+
+/// From a minute to ten years of 365 days.
+pub(super) fn minutes(text: &str) -> Parsed<u64> {
+    whole_number(1..=10 * 365 * 24 * 60, text)
 }
 
 /// At most one hour.
 pub(super) fn milliseconds(text: &str) -> Parsed<u64> {
-    milliseconds_from(0, text)
+    whole_number(0..=HOUR_MS, text)
 }
 
 /// A time within which something must happen: at least a millisecond, and at most one hour.
 pub(super) fn time_limit(text: &str) -> Parsed<u64> {
-    milliseconds_from(1, text)
+    whole_number(1..=HOUR_MS, text)
 }
 
-fn milliseconds_from(least: u64, text: &str) -> Parsed<u64> {
-    let range = least..=3_600_000;
+fn whole_number(range: RangeInclusive<u64>, text: &str) -> Parsed<u64> {
     match text.parse() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!("expected a whole number from {} to {}", range.start(), range.end())),
