@@ -13,7 +13,6 @@ use crate::{
     check_password, check_username,
     page::RecordListing,
     records::{ACCOUNTS, AccountV1, INITIALISED, account_key, decode},
-    throttle::Throttle,
 };
 
 impl Auth {
@@ -32,8 +31,9 @@ impl Auth {
         let account = self.new_account(new).await?;
         let (login, session) = self.start_session(&account)?;
         let by = Actor { actor: username, account_id: Some(&account.id), request_id };
-        let entry = created(by, &account)?;
-        match self.try_apply(vec![put(&account, Expect::Absent)?, session, entry]).await? {
+        let mut writes = vec![put(&account, Expect::Absent)?, session, created(by, &account)?];
+        writes.extend(self.throttle.resets(username));
+        match self.try_apply(writes).await? {
             true => Ok(login),
             false => Err(Error::taken()),
         }
@@ -48,7 +48,7 @@ impl Auth {
         self.throttle.count(&subject).await
     }
 
-    /// Creates an account.
+    /// Creates an account. Failed logins with its name do not count any more.
     ///
     /// # Errors
     /// `Invalid` if the username or the password is not allowed, `Forbidden` if the actor is not an enabled admin,
@@ -74,7 +74,8 @@ impl Auth {
     }
 
     /// Changes the role of an account, disables or enables it. The change takes effect at once. Disabling ends its
-    /// sessions for good; its keys are refused as long as it is disabled.
+    /// sessions for good; its keys are refused as long as it is disabled. Once it is enabled, its failed logins do not
+    /// count any more.
     ///
     /// # Errors
     /// `Forbidden` if the actor is not an enabled admin, or if the change would disable or demote the actor's own account
@@ -91,7 +92,8 @@ impl Auth {
         found(self.update_account(&actor, username, update).await?)
     }
 
-    /// Sets a password that the account must change, and ends its sessions and keys.
+    /// Sets a password that the account must change, and ends its sessions and keys. Its failed logins do not count any
+    /// more.
     ///
     /// # Errors
     /// `Invalid` if the password is not allowed, `Forbidden` if the actor is not an enabled admin, `NotFound` if there
@@ -145,11 +147,8 @@ impl Auth {
 
     /// The first admin after the reset, with the password of `new`, and the writes of the reset.
     async fn admin_reset(&self, new: &AccountV1, by: Actor<'_>) -> Result<(AccountV1, Vec<Write>)> {
-        let mut writes = vec![
-            Write::put(INITIALISED, Expect::Any, "1"),
-            Throttle::reset(&self.throttle.logins(FIRST_ADMIN)),
-            Throttle::reset(&self.throttle.changes(FIRST_ADMIN)),
-        ];
+        let mut writes = vec![Write::put(INITIALISED, Expect::Any, "1")];
+        writes.extend(self.throttle.resets(FIRST_ADMIN));
         let Some((before, version)) = self.read(FIRST_ADMIN).await? else {
             writes.extend([put(new, Expect::Absent)?, created(by, new)?]);
             return Ok((new.clone(), writes));

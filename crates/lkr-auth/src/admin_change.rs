@@ -58,6 +58,7 @@ impl Auth {
         username: &str,
         change: impl Fn(Actor<'_>, Option<&AccountV1>) -> Result<AccountUpdate>,
     ) -> Result<Option<Account>> {
+        let _guard = self.changing.lock(username.to_ascii_lowercase()).await;
         retry_on_conflict(&*self.state, "change account", || async {
             let snapshot = self.read_snapshot(actor, username).await?;
             let before = snapshot.before.as_ref().map(|(account, _)| account);
@@ -108,6 +109,9 @@ impl Auth {
                 writes.extend(self.key_removals(&before.id).await?);
             }
         }
+        if let Some(after) = after.filter(|after| gives_access(before.as_ref(), after)) {
+            writes.extend(self.throttle.resets(&after.username));
+        }
         match (after, &before) {
             (Some(after), _) => writes.push(put(after, expect)?),
             (None, Some((before, _))) => writes.push(Write::delete(account_key(&before.username), expect)),
@@ -151,6 +155,12 @@ impl AuthorizedActor<'_> {
 
 fn check_admin(account: &AccountV1) -> Result<()> {
     if account.is_enabled_admin() { Ok(()) } else { Err(not_an_admin()) }
+}
+
+/// Whether a change lets the owner log in who could not before: with a new account or password, or after it was disabled.
+/// Those who tried in vain may be locked out.
+fn gives_access(before: Option<&(AccountV1, u64)>, after: &AccountV1) -> bool {
+    before.is_none_or(|(before, _)| before.password != after.password || (before.disabled && !after.disabled))
 }
 
 fn not_an_admin() -> Error {

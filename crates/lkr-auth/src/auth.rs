@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use lkr_domain::hex;
-use lkr_state::{ErrorKind as StateErrorKind, Expect, StateStore, StateStoreExt, Write};
+use lkr_state::{ErrorKind as StateErrorKind, Expect, KeyedMutex, StateStore, StateStoreExt, Write};
 use time::OffsetDateTime;
 
 use crate::{
@@ -56,6 +56,9 @@ pub struct Auth {
     pub(crate) session_ttl: Duration,
     pub(crate) hasher: Hasher,
     pub(crate) throttle: Throttle,
+    /// Held while an account is changed or gets a key, by its name in small letters. Many changes at once would make each
+    /// other fail: each writes the account's record if it is as it was read.
+    pub(crate) changing: KeyedMutex,
     /// The hash of the operator's token.
     pub(crate) operator_hash: Option<String>,
     audit: AuditLog,
@@ -81,6 +84,7 @@ impl Auth {
                 options.max_waiting_hashes,
             )?,
             throttle: Throttle::new(Arc::clone(&state), options.throttle),
+            changing: KeyedMutex::default(),
             operator_hash: options.operator.as_ref().and_then(OperatorToken::hash),
             audit: AuditLog::new(Arc::clone(&state)),
             state,

@@ -72,6 +72,7 @@ impl Auth {
     }
 
     async fn store_key(&self, username: &str, new: NewKey, by: Actor<'_>) -> Result<NewKey> {
+        let _guard = self.changing.lock(username.to_ascii_lowercase()).await;
         retry_on_conflict(&*self.state, "create key", || async {
             let (account, version) = self.read(username).await?.ok_or_else(Error::no_account)?;
             account.check_actor(by)?;

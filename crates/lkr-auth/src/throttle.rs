@@ -122,6 +122,11 @@ impl Throttle {
         .await
     }
 
+    /// The writes that reset all counts of an account: somebody who may has given its owner access anew.
+    pub(crate) fn resets(&self, username: &str) -> [Write; 2] {
+        [self.logins(username), self.changes(username)].map(|subject| Self::reset(&subject))
+    }
+
     /// The write that resets the count.
     pub(crate) fn reset(subject: &ThrottleSubject) -> Write {
         Write::delete(&subject.key, Expect::Any)

@@ -7,8 +7,8 @@ use lkr_domain::SpaceName;
 use lkr_state::{MemoryState, ScanOrder};
 
 use crate::support::{
-    OTHER, PASSWORD, actions, add, all_records, auth_over, auth_with_admin, by, change_record, entries,
-    interleaving_state, kind_of, login, options, role,
+    OPERATOR, OTHER, PASSWORD, actions, add, all_records, auth_over, auth_with_admin, by, change_record,
+    entries, interleaving_state, kind_of, login, options, role, slow_state,
 };
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -166,6 +166,28 @@ async fn concurrent_creation_keeps_the_limit_of_a_hundred_keys() {
     assert!(auth.create_key("admin", "again", None, by("admin")).await.is_ok());
     auth.reset_password("admin", OTHER, by("admin")).await.unwrap();
     assert!(auth.keys("admin", None, 1000).await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn concurrent_changes_of_an_account_all_succeed_on_a_slow_store() {
+    let (auth, _) = auth_over(slow_state(Duration::from_millis(20)), &options()).await;
+    add(&auth, "bob", Role::User).await;
+    let changes = (0..40).map(|n| {
+        let auth = auth.clone();
+        tokio::spawn(async move {
+            match n % 4 {
+                0 => auth
+                    .change_account("Bob", role(if n % 8 == 0 { Role::Admin } else { Role::User }), OPERATOR)
+                    .await
+                    .map(drop),
+                _ => auth.create_key("bob", "key", None, by("bob")).await.map(drop),
+            }
+        })
+    });
+    for change in changes.collect::<Vec<_>>() {
+        change.await.unwrap().unwrap();
+    }
+    assert_eq!(auth.keys("bob", None, 100).await.unwrap().items.len(), 30);
 }
 
 #[tokio::test]

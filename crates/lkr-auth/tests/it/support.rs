@@ -109,6 +109,19 @@ pub(crate) fn interleaving_state(seed: u64) -> Arc<FailingState> {
     Arc::new(FailingState::with_async_fault(Arc::new(MemoryState::default()), yields))
 }
 
+/// A store whose steps take a while, as on a slow disk.
+pub(crate) fn slow_state(pause: Duration) -> Arc<FailingState> {
+    let slow = move |operation: &'static str| -> FaultFuture {
+        Box::pin(async move {
+            if operation == "apply" {
+                tokio::time::sleep(pause).await;
+            }
+            None
+        })
+    };
+    Arc::new(FailingState::with_async_fault(Arc::new(MemoryState::default()), slow))
+}
+
 /// Runs a given future right before the next step of a store.
 #[derive(Clone, Default)]
 pub(crate) struct RaceInjector(Arc<Mutex<Option<FaultFuture>>>);

@@ -86,6 +86,50 @@ async fn success_resets_the_count_of_the_account_but_not_of_the_address() {
 }
 
 #[tokio::test]
+async fn admin_who_gives_access_resets_the_counts_of_the_account() {
+    let (auth, _) = limited(2, 100).await;
+    let lock_out = async || {
+        for _ in 0..2 {
+            login(&auth, "Ada", OTHER).await.unwrap_err();
+        }
+        assert!(is_limited(login(&auth, "ada", PASSWORD).await));
+    };
+    lock_out().await;
+    add(&auth, "ada", Role::User).await;
+    assert!(
+        login(&auth, "ada", PASSWORD).await.is_ok(),
+        "failures with the name before there was an account"
+    );
+    for _ in 0..2 {
+        auth.change_password("ada", "wrong one", OTHER, by("ada")).await.unwrap_err();
+    }
+    lock_out().await;
+    auth.change_account("ada", disabled(false), by("admin")).await.unwrap();
+    assert!(is_limited(login(&auth, "ada", PASSWORD).await), "it was enabled already");
+    auth.reset_password("ada", PASSWORD, by("admin")).await.unwrap();
+    assert!(login(&auth, "ada", PASSWORD).await.is_ok(), "an admin has set the password");
+    assert!(
+        auth.change_password("ada", PASSWORD, OTHER, by("ada")).await.is_ok(),
+        "changes are counted anew too"
+    );
+    auth.reset_password("ada", PASSWORD, by("admin")).await.unwrap();
+    auth.change_account("ada", disabled(true), by("admin")).await.unwrap();
+    lock_out().await;
+    auth.change_account("ada", disabled(false), by("admin")).await.unwrap();
+    assert!(login(&auth, "ada", PASSWORD).await.is_ok(), "an admin has enabled it");
+}
+
+#[tokio::test]
+async fn registration_resets_the_failed_logins_with_its_name() {
+    let (auth, _) = limited(2, 100).await;
+    for _ in 0..2 {
+        login(&auth, "ada", OTHER).await.unwrap_err();
+    }
+    auth.register(attempt("ada", PASSWORD)).await.unwrap();
+    assert!(login(&auth, "ada", PASSWORD).await.is_ok());
+}
+
+#[tokio::test]
 async fn lesson_32_ipv6_network_counts_as_one_address() {
     let (auth, _) = limited(10, 2).await;
     for n in 1..=2 {
