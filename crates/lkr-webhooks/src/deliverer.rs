@@ -4,6 +4,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+};
 use lkr_domain::WebhookId;
 use tokio::{
     task::{Id, JoinError, JoinHandle, JoinSet},
@@ -16,7 +20,7 @@ use crate::{
     attempt::{DeliveryAttempt, attempt},
     backlog::Backlog,
     clock::{millis, now_ms},
-    delivery::{lease_due, list_backlog, release_postponed, remove_orphans},
+    delivery::{LeasedDelivery, lease_due, list_backlog, release_postponed, remove_orphans},
     delivery_log,
     records::{WebhookSet, WebhookV1},
     shared::WebhooksShared,
@@ -106,10 +110,7 @@ impl DeliveryLoop {
         };
         self.maintain(&webhooks).await?;
         self.create_deliveries(&webhooks).await?;
-        for webhook in &webhooks.all {
-            self.start_due(webhook).await?;
-        }
-        Ok(())
+        self.start_due(&webhooks).await
     }
 
     /// Counts the backlogs of webhooks that are new to this process, and removes those of deleted webhooks.
@@ -143,18 +144,31 @@ impl DeliveryLoop {
         Ok(())
     }
 
-    /// Starts due deliveries of a webhook, up to its concurrency limit.
-    async fn start_due(&mut self, webhook: &WebhookV1) -> Result<()> {
-        let options = &self.shared.deps.options;
-        let in_flight = self.in_flight.values().filter(|id| **id == webhook.id).count();
-        let free = options.concurrency.saturating_sub(in_flight);
-        let now = now_ms(&*self.shared.deps.state);
+    /// Starts due deliveries of each webhook, up to its concurrency limit. The webhooks do not wait for each other's steps.
+    async fn start_due(&mut self, webhooks: &WebhookSet) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let (state, options) = (&*shared.deps.state, &shared.deps.options);
+        let now = now_ms(state);
         let lease_end = now.saturating_add(millis(options.lease));
-        for leased in lease_due(&*self.shared.deps.state, webhook.id, free, now, lease_end).await? {
-            let started = self.attempts.spawn(attempt(Arc::clone(&self.shared), webhook.clone(), leased));
-            self.in_flight.insert(started.id(), webhook.id);
+        let mut leases: Vec<BoxFuture<'_, Result<Vec<LeasedDelivery>>>> = Vec::new();
+        for webhook in &webhooks.all {
+            let in_flight = self.in_flight.values().filter(|id| **id == webhook.id).count();
+            let free = options.concurrency.saturating_sub(in_flight);
+            leases.push(lease_due(state, webhook.id, free, now, lease_end).boxed());
         }
-        Ok(())
+        let mut failure = None;
+        for (webhook, leased) in webhooks.all.iter().zip(join_all(leases).await) {
+            match leased {
+                Ok(leased) => leased.into_iter().for_each(|leased| self.start(webhook, leased)),
+                Err(error) => failure = Some(error),
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn start(&mut self, webhook: &WebhookV1, leased: LeasedDelivery) {
+        let started = self.attempts.spawn(attempt(Arc::clone(&self.shared), webhook.clone(), leased));
+        self.in_flight.insert(started.id(), webhook.id);
     }
 
     /// Records how an attempt ended.

@@ -2,7 +2,7 @@
 //! it to the end of a lease, so it becomes due again if the process ends.
 
 use lkr_domain::{EventId, WebhookId};
-use lkr_state::{ErrorKind as StateErrorKind, Expect, Record, ScanOrder, StateStore, StateStoreExt, Write};
+use lkr_state::{ErrorKind as StateErrorKind, Expect, Record, ScanOrder, StateStore, Write};
 
 use crate::{
     Result,
@@ -26,7 +26,25 @@ pub(crate) struct LeasedDelivery {
     version: u64,
 }
 
-/// Leases up to `limit` due deliveries of a webhook until `lease_end_ms`.
+/// A delivery that is due.
+struct DueDelivery {
+    event: EventId,
+    /// As it is while it is leased.
+    delivery: DeliveryV1,
+    key: String,
+    version: u64,
+    leased_key: String,
+}
+
+impl DueDelivery {
+    /// The step that leases it.
+    fn lease(&self) -> Result<Vec<Write>> {
+        Ok(move_delivery(&self.key, self.version, &self.leased_key, encode(&self.delivery)?))
+    }
+}
+
+/// Leases up to `limit` due deliveries of a webhook until `lease_end_ms`. Mostly it is one step, because each step waits for the
+/// disk.
 pub(crate) async fn lease_due(
     state: &dyn StateStore,
     webhook: WebhookId,
@@ -34,11 +52,50 @@ pub(crate) async fn lease_due(
     now_ms: u64,
     lease_end_ms: u64,
 ) -> Result<Vec<LeasedDelivery>> {
-    let mut leased = Vec::new();
+    let due = read_due(state, webhook, limit, now_ms, lease_end_ms).await?;
+    if due.is_empty() {
+        return Ok(Vec::new());
+    }
+    let step = due.iter().map(DueDelivery::lease).collect::<Result<Vec<_>>>()?.concat();
+    let taken = match apply_if_unchanged(state, step).await? {
+        true => due,
+        // Another process took one of them.
+        false => lease_each(state, due).await?,
+    };
+    let keys: Vec<_> = taken.iter().map(|due| due.leased_key.clone()).collect();
+    let records = state.get_many(&keys).await?;
+    let leased = taken.into_iter().zip(records).filter_map(|(due, record)| {
+        let DueDelivery { event, delivery, leased_key, .. } = due;
+        Some(LeasedDelivery { webhook, event, delivery, key: leased_key, version: record?.version })
+    });
+    Ok(leased.collect())
+}
+
+/// Leases deliveries one by one, and returns those that no other process took.
+async fn lease_each(state: &dyn StateStore, due: Vec<DueDelivery>) -> Result<Vec<DueDelivery>> {
+    let mut taken = Vec::new();
+    for due in due {
+        if apply_if_unchanged(state, due.lease()?).await? {
+            taken.push(due);
+        }
+    }
+    Ok(taken)
+}
+
+/// Up to `limit` due deliveries of a webhook, by their due times.
+async fn read_due(
+    state: &dyn StateStore,
+    webhook: WebhookId,
+    limit: usize,
+    now_ms: u64,
+    lease_end_ms: u64,
+) -> Result<Vec<DueDelivery>> {
+    let (mut due, mut after) = (Vec::new(), None::<String>);
     // One scan each: so at most one delivery is read that is not due.
     for _ in 0..limit {
-        let first = state.scan(&delivery_prefix(webhook), None, ScanOrder::Ascending, 1).await?.pop();
-        let Some((key, record)) = first else { break };
+        let next = state.scan(&delivery_prefix(webhook), after.as_deref(), ScanOrder::Ascending, 1).await?;
+        let Some((key, record)) = next.into_iter().next() else { break };
+        after = Some(key.clone());
         let Some((due_ms, event, delivery)) = parse_delivery(&key, &record) else {
             tracing::error!(key, "webhook delivery is damaged; dropped");
             apply_if_unchanged(state, vec![Write::delete(key, Expect::Version(record.version))]).await?;
@@ -50,14 +107,10 @@ pub(crate) async fn lease_due(
         // A delivery that was written while the clock was ahead is retried for a day from now on.
         let at_ms = delivery.at_ms.min(now_ms);
         let delivery = DeliveryV1 { is_leased: true, at_ms, ..delivery };
-        let to = delivery_key(webhook, lease_end_ms, event);
-        if apply_if_unchanged(state, move_delivery(&key, record.version, &to, encode(&delivery)?)).await?
-            && let Some(record) = state.get(&to).await?
-        {
-            leased.push(LeasedDelivery { webhook, event, delivery, key: to, version: record.version });
-        }
+        let leased_key = delivery_key(webhook, lease_end_ms, event);
+        due.push(DueDelivery { event, delivery, key, version: record.version, leased_key });
     }
-    Ok(leased)
+    Ok(due)
 }
 
 impl LeasedDelivery {

@@ -1,6 +1,13 @@
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use lkr_state::ScanOrder;
+use lkr_sealing::SealingKey;
+use lkr_state::{FailingState, MemoryState, ScanOrder};
 use lkr_webhooks::{DeliveryOptions, DeliveryOutcome, signature};
 use serde_json::json;
 
@@ -93,6 +100,33 @@ async fn hanging_receiver_does_not_delay_other_webhooks() {
     assert_eq!(healthy.wait(20).await.len(), 20);
     hanging.wait(4).await;
     assert_eq!(hanging.received().len(), 4, "the concurrency limit holds");
+    deliverer.shutdown(Duration::ZERO).await;
+}
+
+/// Each step waits for the disk. If every delivery began with a step of its own, one after another, a bulk delete would fill the
+/// backlogs of healthy receivers.
+#[tokio::test]
+async fn deliveries_that_begin_together_are_leased_in_one_step_for_each_webhook() {
+    let steps = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&steps);
+    let state = FailingState::new(Arc::new(MemoryState::new()), move |operation| {
+        counted.fetch_add(usize::from(operation == "apply"), Ordering::SeqCst);
+        None
+    });
+    let fixture = Fixture::with_state(Arc::new(state), SealingKey::generate(), fast_options()).await;
+    let receivers = [Receiver::start(|_| "").await, Receiver::start(|_| "").await];
+    for receiver in &receivers {
+        fixture.create_webhook(&receiver.url).await;
+    }
+    for _ in 0..20 {
+        fixture.delete_document().await;
+    }
+    steps.store(0, Ordering::SeqCst);
+    let deliverer = fixture.start();
+    for receiver in &receivers {
+        receiver.wait(4).await;
+    }
+    assert_eq!(steps.load(Ordering::SeqCst), 1 + receivers.len(), "one creates the deliveries");
     deliverer.shutdown(Duration::ZERO).await;
 }
 
