@@ -17,12 +17,12 @@ use crate::{
 const FORGOTTEN_KEPT: Duration = Duration::from_secs(3600);
 
 impl Catalog {
-    /// Makes a failed task pending again. It keeps what its earlier attempts stored.
+    /// Makes a failed task pending again. It keeps what its earlier attempts stored. `alongside` is written in the same step.
     ///
     /// # Errors
     /// `Refused` if it did not fail, was cancelled, another task took its place, or nothing of it is kept; the message
     /// says which. `Conflict` if it changed meanwhile; the caller may repeat the call.
-    pub async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
+    pub async fn retry(&self, task_id: TaskId, alongside: Vec<Write>) -> Result<Option<Task>> {
         let Some(record) = self.state.get(&key::task(task_id)).await? else { return Ok(None) };
         let before = read_task(&record)?;
         check_failed(&before)?;
@@ -44,7 +44,8 @@ impl Catalog {
             error: None,
             ..before
         };
-        let mut writes = vec![Write::put(key::active(task.subject), Expect::Absent, task_id.to_string())];
+        let mut writes = alongside;
+        writes.push(Write::put(key::active(task.subject), Expect::Absent, task_id.to_string()));
         writes.extend(task_changes::put(&task, Expect::Version(record.version))?);
         writes.extend(expected);
         self.state.apply(writes).await?;

@@ -1,6 +1,8 @@
 //! The index of live documents by space. Listings and statistics of some spaces read their entries alone, so what other
 //! spaces contain costs them nothing.
 
+use std::collections::BTreeMap;
+
 use lkr_domain::{Counts, DocId, Document, Scope, SpaceName};
 use lkr_state::{Expect, Record, ScanOrder, Write};
 
@@ -73,19 +75,18 @@ impl Catalog {
         }
     }
 
-    /// The number of unfinished tasks in a space.
-    pub async fn unfinished_in_space(&self, space: &SpaceName) -> Result<u64> {
-        const PAGE: usize = 500;
-        let (mut count, mut after) = (0, None);
+    /// The number of unfinished tasks in each space that has some. It reads all unfinished tasks, once for all spaces.
+    pub async fn unfinished_by_space(&self) -> Result<BTreeMap<SpaceName, u64>> {
+        const PAGE: usize = 100;
+        let (mut counts, mut after) = (BTreeMap::new(), None);
         loop {
             let (tasks, next) = self.unfinished(after.as_deref(), PAGE).await?;
-            for task in tasks {
-                let task = self.task(task).await?;
-                count += u64::from(task.is_some_and(|task| task.space.as_ref() == Some(space)));
+            for space in self.tasks_with(&tasks).await?.into_iter().filter_map(|task| task.space) {
+                *counts.entry(space).or_default() += 1;
             }
             match next {
                 Some(next) => after = Some(next),
-                None => return Ok(count),
+                None => return Ok(counts),
             }
         }
     }

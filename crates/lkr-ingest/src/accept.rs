@@ -1,17 +1,21 @@
 //! Accepting documents: new ones, replacements, and upserts by source.
 
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use lkr_catalog::{Acceptance, Catalog, Idempotency, IdempotencyRecord, Task};
-use lkr_domain::{Dedup, DocId, SpaceName};
+use lkr_domain::{Clock, Dedup, DocId, SpaceName};
 use lkr_state::Write;
 use tokio::sync::Mutex;
 
 use crate::{
-    Error, ErrorKind, Result, Submission,
+    Error, ErrorKind, Ports, Result, Submission,
     item::Item,
     staging::StagedDocument,
     state::IngestState,
     upsert::{self, Target},
 };
+
+/// The contents of one submission that are stored at once. Chosen, not measured.
+const STORED_AT_ONCE: usize = 16;
 
 /// Accepts one document. `None` if it would replace a document that is not live.
 pub(crate) async fn accept_one(
@@ -93,29 +97,24 @@ async fn is_accepted(catalog: &Catalog, acceptances: &[Acceptance]) -> bool {
     matches!(catalog.task(first.task.task_id).await, Ok(Some(_)))
 }
 
-/// Finds the document that each submission replaces, stores the content, and makes the records to write. `None` if one would
+/// Finds the document that each submission replaces, stores the contents, and makes the records to write. `None` if one would
 /// replace a document that is not live.
 async fn prepare(
     state: &IngestState,
     staged: &mut [StagedDocument],
 ) -> Result<Option<(Vec<Acceptance>, Vec<Write>)>> {
-    let clock = state.ports.catalog.clock();
-    let (mut acceptances, mut writes) = (Vec::with_capacity(staged.len()), Vec::new());
+    let (mut targets, mut writes) = (Vec::with_capacity(staged.len()), Vec::new());
     let upserts = |StagedDocument { item, submission, .. }: &StagedDocument| {
         submission.upsert.map(|_| (submission.space.clone(), item.source.clone()))
     };
     let sources: Vec<Option<(SpaceName, String)>> = staged.iter().map(upserts).collect();
-    for (at, document) in staged.iter_mut().enumerate() {
+    for (at, document) in staged.iter().enumerate() {
         // Of several upserts of one source, the last counts.
         let later = sources.get(at + 1..).unwrap_or_default();
         let source =
             sources.get(at).filter(|source| source.as_ref().is_some_and(|(_, source)| !source.is_empty()));
         if source.is_some_and(|source| later.contains(source)) {
-            let created_by = document.submission.created_by.clone();
-            let (space, input) = (document.submission.space.clone(), document.task_input(1));
-            let task =
-                Task::ingest(clock, DocId::new_by(clock), space, created_by, input).cancelled(clock.now());
-            acceptances.push(Acceptance { task, existing: None });
+            targets.push(None);
             continue;
         }
         for expectation in &document.submission.expectations {
@@ -124,26 +123,54 @@ async fn prepare(
                 writes.push(expectation.clone());
             }
         }
-        let Some(target) = find_target(state, document).await? else { return Ok(None) };
-        let Target { doc_id, replaced, remember } = target;
-        writes.extend(remember);
-        let live = replaced.as_ref().and_then(|state| state.document.as_ref());
-        let live_space = live.map(|live| live.value.space.clone());
-        if live_space.is_some() {
-            writes.extend((document.submission.on_replace)(doc_id));
+        let Some(mut target) = find_target(state, document).await? else { return Ok(None) };
+        writes.extend(target.remember.take());
+        if target.live().is_some() {
+            writes.extend((document.submission.on_replace)(target.doc_id));
         }
-        document.store(&state.ports, doc_id, replaced.as_ref()).await?;
-        let mut input = document.task_input(document.revision());
-        let created_by = document.submission.created_by.clone();
-        let task = if let Some(space) = live_space {
-            input.dedup = Dedup::None;
-            Task::replace(clock, doc_id, space, created_by, input)
-        } else {
-            Task::ingest(clock, doc_id, document.submission.space.clone(), created_by, input)
-        };
-        acceptances.push(Acceptance { task, existing: replaced });
+        targets.push(Some(target));
     }
-    Ok(Some((acceptances, writes)))
+    store_contents(&state.ports, staged, &targets).await?;
+    let clock = state.ports.catalog.clock();
+    let acceptances =
+        staged.iter().zip(targets).map(|(document, target)| acceptance(clock, document, target));
+    Ok(Some((acceptances.collect(), writes)))
+}
+
+/// Stores the contents of documents, several at once: mostly they wait for the disk. All end before this returns, so that none is
+/// written after a failure of another had it discarded.
+async fn store_contents(
+    ports: &Ports,
+    staged: &mut [StagedDocument],
+    targets: &[Option<Target>],
+) -> Result<()> {
+    let mut contents: Vec<BoxFuture<'_, Result<()>>> = Vec::with_capacity(staged.len());
+    for (document, target) in staged.iter_mut().zip(targets) {
+        if let Some(Target { doc_id, replaced, .. }) = target {
+            contents.push(document.store(ports, *doc_id, replaced.as_ref()).boxed());
+        }
+    }
+    let stored: Vec<Result<()>> = stream::iter(contents).buffer_unordered(STORED_AT_ONCE).collect().await;
+    stored.into_iter().collect()
+}
+
+/// The task of a staged document. Without a target it has ended: a later document takes its place.
+fn acceptance(clock: &dyn Clock, document: &StagedDocument, target: Option<Target>) -> Acceptance {
+    let StagedDocument { submission, .. } = document;
+    let (created_by, space) = (submission.created_by.clone(), submission.space.clone());
+    let Some(target) = target else {
+        let task = Task::ingest(clock, DocId::new_by(clock), space, created_by, document.task_input(1));
+        return Acceptance { task: task.cancelled(clock.now()), existing: None };
+    };
+    let mut input = document.task_input(document.revision());
+    let live_space = target.live().map(|live| live.space.clone());
+    let task = if let Some(live_space) = live_space {
+        input.dedup = Dedup::None;
+        Task::replace(clock, target.doc_id, live_space, created_by, input)
+    } else {
+        Task::ingest(clock, target.doc_id, space, created_by, input)
+    };
+    Acceptance { task, existing: target.replaced }
 }
 
 async fn find_target(state: &IngestState, document: &StagedDocument) -> Result<Option<Target>> {

@@ -10,8 +10,8 @@ use crate::{
 /// The number of documents that are listed at a time.
 const PAGE: usize = 100;
 
-/// Deletes the documents of the task's space, cancels its unfinished tasks, and ends the space with the task. Nothing is
-/// accepted in the space meanwhile. A repeated attempt continues with what is left, and its result counts all attempts.
+/// Deletes the documents of the task's space, cancels its unfinished tasks, discards what its failed ones keep, and ends the space
+/// with the task. Nothing is accepted in the space meanwhile. A repeated attempt continues with what is left, and its result counts all attempts.
 pub(crate) async fn delete_space(
     state: &IngestState,
     active: ActiveTask,
@@ -50,6 +50,7 @@ pub(crate) async fn delete_space(
         }
         kept = documents;
     }
+    lifecycle::discard_failed(state, space).await?;
     let done = task.done(catalog.now(), Stage::Delete, result.documents, TaskResult::Deleted(result));
     if let Some(spaces) = &state.ports.spaces
         && spaces.remove_space(task, space, catalog.end_writes(active, &done)?).await?

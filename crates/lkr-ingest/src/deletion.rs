@@ -18,9 +18,13 @@ pub trait DeletionPolicy: Debug + Send + Sync + 'static {
     fn on_delete(&self, task: &Task, doc_id: DocId) -> Result<Vec<Write>>;
 }
 
-/// The records of spaces, as far as deleting one needs them.
+/// The records of spaces, as far as deleting one and retrying a task in one need them.
 #[async_trait]
 pub trait SpaceRecords: Debug + Send + Sync + 'static {
+    /// The writes that a step must contain which makes a new document of the space pending again; `None` if the space was
+    /// deleted, or is being deleted.
+    async fn admit(&self, space: &SpaceName) -> Result<Option<Vec<Write>>>;
+
     /// Removes the records of a space whose deletion `task` began, and applies `end` in the same step. Returns `false`,
     /// and writes nothing, if there are no such records.
     async fn remove_space(&self, task: &Task, space: &SpaceName, end: Vec<Write>) -> Result<bool>;

@@ -73,9 +73,12 @@ impl ConflictError for Error {
 impl From<lkr_catalog::Error> for Error {
     fn from(error: lkr_catalog::Error) -> Self {
         let kind = match error.kind() {
+            // A client gets this message, to which the name of the crate adds nothing.
+            lkr_catalog::ErrorKind::Refused => {
+                return Self::new(ErrorKind::Refused, error.operation(), error.reason());
+            }
             lkr_catalog::ErrorKind::Conflict => ErrorKind::Conflict,
             lkr_catalog::ErrorKind::Contention => ErrorKind::Contention,
-            lkr_catalog::ErrorKind::Refused => ErrorKind::Refused,
             lkr_catalog::ErrorKind::Unavailable => ErrorKind::StoreUnavailable,
             _ => ErrorKind::Internal,
         };

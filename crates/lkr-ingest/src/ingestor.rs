@@ -177,11 +177,20 @@ impl Ingestor {
     /// Makes a failed task pending again. It continues with what its earlier attempts stored. `None` for an unknown task.
     ///
     /// # Errors
-    /// `Refused` if the task did not fail, was cancelled or superseded, or its text is no longer stored.
+    /// `Refused` if the task did not fail, was cancelled or superseded, its text is no longer stored, or its space was deleted.
     pub async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
         self.state.queueing.check_room("retry task").await?;
         let state = Arc::clone(&self.state);
         spawn(async move { lifecycle::retry(&state, task_id).await }).await?
+    }
+
+    /// Discards what the failed tasks of a deleted space keep for their retries.
+    ///
+    /// # Errors
+    /// Those of the stores.
+    pub async fn discard_failed(&self, space: &SpaceName) -> Result<()> {
+        let (state, space) = (Arc::clone(&self.state), space.clone());
+        spawn(async move { lifecycle::discard_failed(&state, &space).await }).await?
     }
 
     /// Deletes the record of an ended task. `None` for an unknown task.

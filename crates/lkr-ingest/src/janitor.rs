@@ -14,7 +14,7 @@ use time::OffsetDateTime;
 use crate::{
     Error, ErrorKind, Ports, Result, collections::delete_everywhere, gc::Gc, live_collections::align_aliases,
     missing_fingerprints::add_fingerprints, options::backoff, point_writer::end_abandoned_phase,
-    queueing::enqueue, state::IngestState,
+    queueing::enqueue_all, state::IngestState,
 };
 
 /// The number of records that are read at a time.
@@ -56,10 +56,10 @@ pub(crate) async fn requeue_unfinished(ports: &Ports) -> Result<()> {
     let mut after: Option<String> = None;
     loop {
         let (tasks, next) = ports.catalog.unfinished(after.as_deref(), BATCH).await?;
-        for task in tasks {
-            if let Some(task) = ports.catalog.task(task).await? {
-                enqueue(&*ports.queue, &ports.texts, &task).await?;
-            }
+        let tasks = ports.catalog.tasks_with(&tasks).await?;
+        let mut queued = enqueue_all(&*ports.queue, &ports.texts, tasks.iter());
+        while let Some((_, queued)) = queued.next().await {
+            queued?;
         }
         match next {
             Some(next) => after = Some(next),

@@ -1,7 +1,9 @@
 //! Deleting documents; cancelling, retrying and forgetting tasks; accepting tasks over all documents.
 
-use lkr_catalog::{Acceptance, Deleted, Task, TaskKind};
-use lkr_domain::{DocId, TaskId};
+use std::collections::BTreeSet;
+
+use lkr_catalog::{Acceptance, Deleted, Task, TaskKind, TaskLists, TaskStatus};
+use lkr_domain::{DocId, SpaceName, TaskId};
 use lkr_state::Write;
 
 use crate::{
@@ -71,12 +73,58 @@ async fn try_cancel(state: &IngestState, task_id: TaskId) -> Result<Option<Task>
 /// Makes a failed task pending again; `None` for an unknown one.
 pub(crate) async fn retry(state: &IngestState, task_id: TaskId) -> Result<Option<Task>> {
     let catalog = &state.ports.catalog;
-    let attempt = || async { Ok::<_, Error>(catalog.retry(task_id).await?) };
+    let attempt = || async {
+        let admission = admission(state, task_id).await?;
+        Ok::<_, Error>(catalog.retry(task_id, admission).await?)
+    };
     let retried = catalog.retry_on_conflict("retry task", attempt).await;
     // A failed step may have been written nevertheless.
     let retried = retried.inspect_err(|_| state.queueing.requeue_later())?;
     state.queueing.push(retried.as_slice()).await;
     Ok(retried)
+}
+
+/// The writes that admit a failed task's new document to its space again. A replacement needs none: it is gone with the document.
+///
+/// # Errors
+/// `Refused` if the space was deleted since, or is being deleted.
+async fn admission(state: &IngestState, task_id: TaskId) -> Result<Vec<Write>> {
+    let task = state.ports.catalog.task(task_id).await?;
+    let task = task.filter(|task| task.kind == TaskKind::Ingest && task.status == TaskStatus::Failed);
+    let (Some(spaces), Some(space)) = (&state.ports.spaces, task.and_then(|task| task.space)) else {
+        return Ok(Vec::new());
+    };
+    let deleted = || Error::new(ErrorKind::Refused, "retry task", format!("the space {space} was deleted"));
+    spaces.admit(&space).await?.ok_or_else(deleted)
+}
+
+/// Discards what the failed tasks of a deleted space keep for their retries. A document that was moved to another space before keeps
+/// it.
+pub(crate) async fn discard_failed(state: &IngestState, space: &SpaceName) -> Result<()> {
+    const PAGE: usize = 100;
+    let catalog = &state.ports.catalog;
+    let lists = TaskLists::Of { spaces: BTreeSet::from([space.clone()]), account: None };
+    let has_failed = |task: &Task| task.status == TaskStatus::Failed;
+    let mut after: Option<TaskId> = None;
+    loop {
+        let page = catalog.tasks(&lists, has_failed, after, PAGE).await?;
+        for doc_id in page.items.iter().filter_map(|task| task.subject.doc_id()) {
+            let attempt = || async {
+                let document = catalog.document_state(doc_id).await?;
+                if !document.is_unknown() || document.failed_attempts.is_empty() {
+                    return Ok(None);
+                }
+                Ok::<_, Error>(Some(catalog.remove(&document, Vec::new()).await?))
+            };
+            if let Some(discarded) = catalog.retry_on_conflict("discard failed task", attempt).await? {
+                after_delete(state, doc_id, &discarded).await;
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
 }
 
 /// Deletes the record of an ended task; `None` for an unknown one.

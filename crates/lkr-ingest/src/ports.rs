@@ -34,7 +34,7 @@ pub struct Ports {
     pub evaluator: Option<Arc<dyn Evaluator>>,
     /// The rights of tasks that delete documents. Without it, they may delete everything.
     pub deletion: Option<Arc<dyn DeletionPolicy>>,
-    /// The records of spaces. Without it, deleting a space leaves none to remove.
+    /// The records of spaces. Without it, deleting a space leaves none to remove, and every space takes retried documents.
     pub spaces: Option<Arc<dyn SpaceRecords>>,
     /// Receives what happens to tasks.
     pub observer: Option<Arc<dyn TaskObserver>>,

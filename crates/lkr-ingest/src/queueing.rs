@@ -9,8 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
 use lkr_catalog::{Task, Texts};
-use lkr_domain::Creator;
+use lkr_domain::{Creator, TaskId};
 use lkr_state::{TaskQueue, Work};
 use tokio::sync::Mutex;
 
@@ -21,6 +25,9 @@ const ANONYMOUS: &str = "anonymous";
 
 /// How long the numbers of queued tasks are used, because counting reads the whole queue.
 const COUNTS_KEPT: Duration = Duration::from_secs(1);
+
+/// The tasks that are queued at once. Chosen, not measured.
+const AT_ONCE: usize = 100;
 
 /// The numbers of queued tasks by flow.
 #[derive(Debug)]
@@ -109,9 +116,11 @@ impl Queueing {
 
     /// Queues accepted tasks. On failure the janitor queues them later: every accepted task will end.
     pub(crate) async fn push(&self, tasks: &[Task]) {
-        for task in tasks.iter().filter(|task| !task.status.has_ended()) {
-            if let Err(error) = enqueue(&*self.queue, &self.texts, task).await {
-                tracing::warn!(task = %task.task_id, %error, "cannot queue a task; the janitor will retry");
+        let unfinished = tasks.iter().filter(|task| !task.status.has_ended());
+        let mut queued = enqueue_all(&*self.queue, &self.texts, unfinished);
+        while let Some((task, queued)) = queued.next().await {
+            if let Err(error) = queued {
+                tracing::warn!(%task, %error, "cannot queue a task; the janitor will retry");
                 self.requeue_later();
             }
         }
@@ -134,15 +143,28 @@ impl Queueing {
     }
 }
 
-/// Queues a task in the flow of its account.
-pub(crate) async fn enqueue(queue: &dyn TaskQueue, texts: &Texts, task: &Task) -> Result<()> {
-    let work = match task.subject.doc_id() {
+/// Queues tasks in the flows of their accounts, and says of each whether that succeeded. They are queued in their order, and many at
+/// once, because a store that waits for the disk commits what waits together.
+pub(crate) fn enqueue_all<'a>(
+    queue: &'a dyn TaskQueue,
+    texts: &'a Texts,
+    tasks: impl Iterator<Item = &'a Task> + Send + 'a,
+) -> BoxStream<'a, (TaskId, Result<()>)> {
+    let works = tasks.map(move |task| async move { (task.task_id, work_of(texts, task).await) });
+    let enqueue = move |(task, work): (TaskId, Work)| async move {
+        (task, queue.enqueue(task, work, Duration::ZERO).await.map_err(Error::from))
+    };
+    stream::iter(works).buffered(AT_ONCE).map(enqueue).buffered(AT_ONCE).boxed()
+}
+
+/// What the queue needs to know of a task.
+async fn work_of(texts: &Texts, task: &Task) -> Work {
+    match task.subject.doc_id() {
         // A text that cannot be read counts as short; the attempt will find out why.
         Some(doc_id) => work(&task.created_by, texts.length(doc_id, task.input.revision).await.unwrap_or(0)),
         // A task over all documents runs beside the workers, so it takes no turn from an account.
         None => Work { flow: "background".to_owned(), ..Work::default() },
-    };
-    Ok(queue.enqueue(task.task_id, work, Duration::ZERO).await?)
+    }
 }
 
 fn work(creator: &Creator, cost: u64) -> Work {
@@ -156,10 +178,13 @@ fn flow_of(creator: &Creator) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lkr_catalog::{Catalog, Originals};
-    use lkr_domain::TaskId;
+    use lkr_catalog::{Catalog, Originals, TaskInput};
+    use lkr_domain::{DocId, SpaceName, SystemClock};
     use lkr_state::{MemoryQueue, MemoryState, Peers};
-    use object_store::memory::InMemory;
+    use object_store::{
+        memory::InMemory,
+        throttle::{ThrottleConfig, ThrottledStore},
+    };
 
     use super::*;
 
@@ -217,5 +242,29 @@ mod tests {
             admitted += 1;
         }
         assert_eq!(admitted, 50);
+    }
+
+    /// Claims keep the order in which tasks were accepted.
+    #[tokio::test(start_paused = true)]
+    async fn tasks_are_queued_in_their_order_and_do_not_wait_for_one_another() {
+        let wait = Duration::from_millis(100);
+        let slow = ThrottleConfig { wait_get_per_call: wait, ..ThrottleConfig::default() };
+        let texts = Texts::new(Arc::new(ThrottledStore::new(InMemory::new(), slow)));
+        let clock = SystemClock;
+        let new_task = |_| {
+            let input = TaskInput::default();
+            Task::ingest(&clock, DocId::new(), SpaceName::default(), account("one"), input)
+        };
+        let tasks: Vec<Task> = (0..100).map(new_task).collect();
+        let queue = Arc::new(MemoryQueue::default());
+        let queueing = Queueing { texts, queue: Arc::clone(&queue) as Arc<dyn TaskQueue>, ..queueing(1_000) };
+        let begun = tokio::time::Instant::now();
+        queueing.push(&tasks).await;
+        assert!(begun.elapsed() < wait * 10, "{:?}", begun.elapsed());
+        for task in &tasks {
+            let claim = queue.claim(Duration::from_secs(60), Duration::ZERO).await.unwrap().unwrap();
+            assert_eq!(claim.task, task.task_id);
+            queue.finish(&claim).await.unwrap();
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Finding the document that an upsert replaces, by its source.
 
 use lkr_catalog::{Catalog, DocumentState, tag};
-use lkr_domain::{Clock, Creator, DocId, Layer, SpaceName};
+use lkr_domain::{Clock, Creator, DocId, Document, Layer, SpaceName};
 use lkr_state::Write;
 use lkr_vectors::{Condition, Filter, Include, SPACE_TAG};
 
@@ -20,6 +20,12 @@ pub(crate) struct Target {
 impl Target {
     pub(crate) fn new(clock: &dyn Clock) -> Self {
         Self { doc_id: DocId::new_by(clock), replaced: None, remember: None }
+    }
+
+    /// The live document, if there is one.
+    pub(crate) fn live(&self) -> Option<&Document> {
+        let document = self.replaced.as_ref()?.document.as_ref();
+        document.map(|document| &document.value)
     }
 }
 

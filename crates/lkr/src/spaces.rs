@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use lkr_catalog::{ListOrder, Page, Task};
 use lkr_domain::{Creator, DocId, Document, Scope, SpaceName};
-use lkr_ingest::{BulkDelete, SpaceRecords};
+use lkr_ingest::{BulkDelete, ErrorKind as IngestErrorKind, SpaceRecords};
 pub use lkr_spaces::{
     Caller, Directory, Group, GroupId, GroupMember, GroupName, KeyScope, Member, MemberId, NewGroup,
     NewSpace, ReadPolicy, Space, SpaceChange, SpaceRole, Spaces, WriteAccess, WritePolicy,
@@ -13,7 +13,7 @@ use lkr_state::Write;
 use crate::{Error, KnowledgeBase, Result, error::During};
 
 /// What a space contains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SpaceCounts {
     /// The number of live documents.
     pub live: u64,
@@ -86,10 +86,24 @@ impl KnowledgeBase {
 
     /// What a space contains.
     pub async fn space_counts(&self, space: &SpaceName) -> Result<SpaceCounts> {
+        let counts = self.counts_of_spaces([space]).await?;
+        Ok(counts.into_iter().next().unwrap_or_default())
+    }
+
+    /// What each of some spaces contains, in their order.
+    pub async fn counts_of_spaces<'s>(
+        &self,
+        spaces: impl IntoIterator<Item = &'s SpaceName, IntoIter: Send> + Send,
+    ) -> Result<Vec<SpaceCounts>> {
         let catalog = &self.shared.catalog;
-        let live = catalog.count_in_space(space).await.during("count documents")?;
-        let unfinished = catalog.unfinished_in_space(space).await.during("count documents")?;
-        Ok(SpaceCounts { live, unfinished })
+        // Documents move from unfinished to live, so reading in this order misses none.
+        let unfinished = catalog.unfinished_by_space().await.during("count documents")?;
+        let mut counts = Vec::new();
+        for space in spaces {
+            let live = catalog.count_in_space(space).await.during("count documents")?;
+            counts.push(SpaceCounts { live, unfinished: unfinished.get(space).copied().unwrap_or_default() });
+        }
+        Ok(counts)
     }
 
     /// Accepts a task that deletes the documents that match a filter. Documents that are added later are not deleted.
@@ -116,14 +130,33 @@ impl KnowledgeBase {
         ingestor.queue_accepted(&task, begun.is_ok()).await;
         begun.during("delete space").map(|_| task)
     }
+
+    /// Discards what the failed tasks of a deleted space keep for their retries: texts and originals. The task that deletes a
+    /// space does this itself.
+    pub async fn discard_failed(&self, space: &SpaceName) -> Result<()> {
+        self.shared.ingestor.discard_failed(space).await.during("discard failed tasks")
+    }
 }
 
-/// The records of spaces, for the task that deletes one.
+/// The records of spaces, for the task that deletes one and for retries.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredSpaces(pub(crate) Spaces);
 
 #[async_trait]
 impl SpaceRecords for StoredSpaces {
+    async fn admit(&self, space: &SpaceName) -> lkr_ingest::Result<Option<Vec<Write>>> {
+        let directory = self.0.directory().await.map_err(|error| {
+            let is_away = error.is_retryable();
+            let kind = if is_away { IngestErrorKind::StoreUnavailable } else { IngestErrorKind::Internal };
+            lkr_ingest::Error::new(kind, "read spaces", error)
+        })?;
+        let is_deleted = match directory.space(space) {
+            Some(space) => space.deleting.is_some(),
+            None => directory.is_used(space),
+        };
+        Ok((!is_deleted).then(|| Spaces::admit(space).into()))
+    }
+
     async fn remove_space(
         &self,
         task: &Task,

@@ -72,7 +72,7 @@ impl KnowledgeBase {
     /// such task.
     ///
     /// # Errors
-    /// `Conflict` if it did not fail, was cancelled or superseded, or its stored data was removed.
+    /// `Conflict` if it did not fail, was cancelled or superseded, its stored data was removed, or its space was deleted.
     pub async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
         self.shared.ingestor.retry(task_id).await.during("retry task")
     }

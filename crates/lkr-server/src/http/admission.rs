@@ -148,7 +148,7 @@ async fn admit_to_document(
         return Ok(None);
     };
     if !rights.may_change(&space, &creator) {
-        return Err(ApiError::forbidden("the document belongs to another account"));
+        return Err(rights.change_refused("document", &space, &creator));
     }
     Ok(Some(OwnedDocument { doc_id, space }))
 }
@@ -167,7 +167,8 @@ async fn admit_to_task(
     let task = services.kb.task_in(&rights.task_lists(None), task_id).await.for_write()?;
     let Some(task) = task.filter(|task| rights.may_read_task(task)) else { return Ok(None) };
     if !rights.may_change_task(&task) {
-        return Err(ApiError::forbidden("the task belongs to another account"));
+        let space = task.space.unwrap_or_default();
+        return Err(rights.change_refused("task", &space, &task.created_by));
     }
     Ok(Some(task_id))
 }

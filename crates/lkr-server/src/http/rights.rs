@@ -46,6 +46,14 @@ impl Rights {
             || (self.is(creator) && self.directory.may_write(&self.caller, space) == WriteAccess::Allowed)
     }
 
+    /// The refusal to change something in a space that the caller may read: it needs another right if the caller created it.
+    pub(crate) fn change_refused(&self, what: &str, space: &SpaceName, creator: &Creator) -> ApiError {
+        ApiError::forbidden(match self.is(creator) {
+            true => format!("this needs a writer of the space {space}"),
+            false => format!("the {what} belongs to another account"),
+        })
+    }
+
     pub(crate) fn may_manage(&self, space: &SpaceName) -> bool {
         self.directory.may_manage(&self.caller, space)
     }

@@ -29,6 +29,8 @@ pub(crate) fn sse_response(
         .content_type("text/event-stream")
         .insert_header((header::CACHE_CONTROL, "no-store"))
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        // nginx holds back parts of other responses until it has a few kilobytes.
+        .insert_header(("x-accel-buffering", "no"))
         .streaming(events);
     ApiResponse::Raw(response)
 }

@@ -1,6 +1,7 @@
 //! Spaces.
 
 use actix_web::http::{Method, StatusCode};
+use lkr::spaces::SpaceCounts;
 use lkr_auth::{AuditAction, AuditLog};
 use lkr_spaces::{Caller, Directory, Space, SpaceChange, SpaceName};
 use serde_json::{Map, json};
@@ -81,13 +82,14 @@ async fn list(reader: Reader, cx: RequestContext) -> HandlerResult {
     let mut spaces = directory.spaces().filter(|space| {
         after.as_ref().is_none_or(|after| space.name > *after) && directory.may_read(&caller, &space.name)
     });
-    let mut items = Vec::new();
-    let mut last = None;
-    for space in spaces.by_ref().take(limit) {
-        items.push(item(services, &directory, &caller, space.clone()).await?);
-        last = Some(&space.name);
-    }
-    let next_offset = spaces.next().and(last).map(|name| cursor('s', name));
+    let shown: Vec<&Space> = spaces.by_ref().take(limit).collect();
+    let next_offset = spaces.next().and(shown.last()).map(|space| cursor('s', &space.name));
+    let counts = services.kb.counts_of_spaces(shown.iter().map(|space| &space.name)).await.for_read()?;
+    let item = |(space, SpaceCounts { live, unfinished }): (&Space, SpaceCounts)| {
+        let role = directory.role(&caller, &space.name);
+        SpaceItem::new(space.clone(), live + unfinished, role)
+    };
+    let items = shown.into_iter().zip(counts).map(item).collect();
     ApiResponse::ok(&SpaceList { items, next_offset })
 }
 
@@ -140,6 +142,9 @@ async fn delete(manager: SpaceManager, mut cx: RequestContext) -> HandlerResult 
         return ApiResponse::accepted(&Accepted::from(&task));
     }
     services.spaces.delete_empty(&name, vec![entry, unchanged]).await?;
+    if let Err(error) = services.kb.discard_failed(&name).await {
+        tracing::warn!(%error, space = %name, "cannot remove what failed tasks of a deleted space keep; it is removed with their records");
+    }
     ApiResponse::ok(&DeletedSpace { space: name.into(), deleted: true })
 }
 

@@ -1,6 +1,7 @@
 //! Documents, tasks and searches of spaces, as callers with different rights see them.
 
 use actix_web::http::Method;
+use lkr::DocId;
 use serde_json::{Value, json};
 
 use crate::support::{Api, App, TestResponse, api};
@@ -171,6 +172,21 @@ async fn roles_decide_who_adds_changes_and_deletes() {
 }
 
 #[actix_web::test]
+async fn creator_that_lost_the_role_of_a_writer_is_told_what_is_missing() {
+    let w = world().await;
+    let doc_id = w.add(&w.wim, "legal", TIDES).await;
+    let task_id = w.newest_task(&w.wim).await;
+    w.grant("legal", "wim", "reader").await;
+    let (document, task) = (format!("/documents/{doc_id}"), format!("/documents/tasks/{task_id}"));
+    for path in [&document, &task] {
+        let refused = w.delete(path, &w.wim).await.expect_error(1006, 403);
+        assert_eq!(refused, "this needs a writer of the space legal");
+        let refused = w.delete(path, &w.wanda).await.expect_error(1006, 403);
+        assert!(refused.ends_with("belongs to another account"), "{refused}");
+    }
+}
+
+#[actix_web::test]
 async fn document_moves_with_the_rights_of_both_spaces() {
     let w = world().await;
     let doc_id = w.add(&w.wim, "legal", TIDES).await;
@@ -195,6 +211,25 @@ async fn document_moves_with_the_rights_of_both_spaces() {
         async move { w.get("/knowledge/stats", &token).await.data()["documents_total"].clone() }
     };
     assert_eq!((counts(w.admin.clone()).await, counts(w.wim.clone()).await), (json!(1), json!(0)));
+}
+
+#[actix_web::test]
+async fn failed_task_of_a_deleted_space_keeps_nothing_and_is_not_retried() {
+    let w = world().await;
+    w.api.faults.set("vectors", "upsert", false);
+    let accepted =
+        w.post("/documents", &w.admin, json!({ "text": "basalt", "space": "secret" })).await.data();
+    let task_id = accepted["task_id"].as_str().unwrap();
+    let task = w.api.ended(&w.admin, task_id).await;
+    assert_eq!(task["status"], "failed", "{task}");
+    w.api.faults.clear();
+    let doc_id: DocId = task["doc_id"].as_str().unwrap().parse().unwrap();
+    assert!(w.api.kb.owner(doc_id).await.unwrap().is_some());
+    w.delete("/spaces/secret", &w.admin).await.data();
+    assert!(w.api.kb.owner(doc_id).await.unwrap().is_none(), "nothing is kept for a retry");
+    let path = format!("/documents/tasks/{task_id}/retry");
+    let refused = w.call(Method::POST, &path, &w.admin, None).await;
+    assert!(refused.expect_error(1003, 409).contains("the space secret was deleted"));
 }
 
 #[actix_web::test]

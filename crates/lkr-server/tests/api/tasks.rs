@@ -154,7 +154,8 @@ async fn ended_task_can_be_deleted_but_not_cancelled_or_retried() {
     for operation in ["cancel", "retry"] {
         let path = format!("{path}/{operation}");
         api.call(Method::POST, &path, &other, None).await.expect_error(1006, 403);
-        api.call(Method::POST, &path, &owner, None).await.expect_error(1003, 409);
+        let refused = api.call(Method::POST, &path, &owner, None).await.expect_error(1003, 409);
+        assert!(refused.starts_with(&format!("{operation} task: the task ")), "{refused}");
         let unknown = format!("/api/v1/documents/tasks/{UNKNOWN}/{operation}");
         api.call(Method::POST, &unknown, &owner, None).await.expect_error(1004, 404);
     }
@@ -178,6 +179,7 @@ async fn lesson_14_task_events_are_sent_until_the_task_ends() {
     let response =
         api.get(&format!("/api/v1/documents/tasks/{}/events", accepted["task_id"].as_str().unwrap())).await;
     assert_eq!(response.header("content-type"), Some("text/event-stream"));
+    assert_eq!(response.header("x-accel-buffering"), Some("no"), "a proxy passes events on at once");
     let text = String::from_utf8(response.body.to_vec()).unwrap();
     let events: Vec<Value> = text
         .split("\n\n")

@@ -1,9 +1,16 @@
 //! Duplicates, upserts, batches and idempotency keys.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use lkr::{
     Dedup, Duplicate, ErrorKind, Idempotency, NewDocument, Submission, Task, TaskKind, TaskStatus, Upsert,
+};
+use object_store::{
+    memory::InMemory,
+    throttle::{ThrottleConfig, ThrottledStore},
 };
 
 use crate::{
@@ -180,6 +187,25 @@ async fn batch_is_accepted_completely_or_not_at_all() {
     assert_eq!(kb.submit_all(blank, None).await.unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(ids(&kb).await.len(), 3);
     wait_until_only_live_data_remains(&stores, &kb).await;
+}
+
+/// Otherwise a batch of a hundred documents waits for the disk a hundred times.
+#[tokio::test]
+async fn texts_of_a_batch_are_stored_at_once() {
+    let wait = Duration::from_millis(50);
+    let slow = ThrottleConfig { wait_put_per_call: wait, ..ThrottleConfig::default() };
+    let blobs = Arc::new(ThrottledStore::new(InMemory::new(), slow));
+    let stores = TestStores { blobs, ..TestStores::default() };
+    let kb = stores.open(None).await;
+    let documents: Vec<_> = (0..100).map(|n| (document(&format!("stone{n}"), 1), by("eva"))).collect();
+    let begun = Instant::now();
+    let tasks = kb.submit_all(documents, None).await.unwrap();
+    assert!(begun.elapsed() < wait * 50, "{:?}", begun.elapsed());
+    assert!(tasks.is_sorted_by_key(|task| task.task_id), "the tasks are in the order of the documents");
+    for (n, task) in tasks.iter().enumerate() {
+        let task = wait_for_task(&kb, task.task_id).await;
+        assert_eq!(result(task).title, format!("stone{n}"));
+    }
 }
 
 #[tokio::test]

@@ -1,19 +1,26 @@
 //! Spaces: what a scope shows, that nothing outside it changes an answer, moving documents, deleting spaces.
 
-use std::sync::{Arc, Mutex, atomic::Ordering};
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use lkr::{
     Creator, Dedup, DocId, DocumentChange, ErrorKind, KnowledgeBase, ListFilter, Scope, SearchRequest,
     SearchResponse, SpaceName, Submission, Task, TaskId, TaskKind, TaskLists, TaskStatus, Upsert,
     spaces::{Caller, NewSpace, ReadPolicy, WritePolicy},
 };
-use lkr_state::{FailingState, MemoryState, ScanOrder, StateStore};
+use lkr_state::{FailingState, FaultFuture, MemoryState, ScanOrder, StateStore};
 
 use crate::{
     change_failures::limit_calls,
     changes::{assert_tags, category},
     common::{ScriptedEmbedder, TestStores, document, wait_for_task, wait_until},
     ingest::points,
+    replace::wait_until_only_live_data_remains,
 };
 
 fn space(name: &str) -> SpaceName {
@@ -323,6 +330,105 @@ async fn deleted_space_leaves_nothing_and_its_name_is_never_used_again() {
     assert_eq!(again.kind(), ErrorKind::NotFound);
     let default = kb.delete_space(&SpaceName::default(), &"eva".into(), Vec::new()).await.unwrap_err();
     assert_eq!(default.kind(), ErrorKind::Conflict);
+}
+
+/// A document that becomes live while a space is counted is counted. Otherwise a space could be deleted as an empty one although it
+/// has a document.
+#[tokio::test]
+async fn document_that_becomes_live_during_a_count_is_counted() {
+    let (memory, embedder) = (Arc::new(MemoryState::default()), ScriptedEmbedder::new(0));
+    let scans_until_publication = Arc::new(AtomicUsize::new(0));
+    let (state, gate, scans) =
+        (Arc::clone(&memory), Arc::clone(&embedder), Arc::clone(&scans_until_publication));
+    let publish = move |operation: &'static str| -> FaultFuture {
+        let left = |left: usize| left.checked_sub(1);
+        let is_last =
+            operation == "scan" && scans.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left) == Ok(1);
+        let (state, gate) = (Arc::clone(&state), Arc::clone(&gate));
+        Box::pin(async move {
+            if is_last {
+                gate.permits.add_permits(9);
+                while state.scan("in-space/default/", None, ScanOrder::Ascending, 1).await.unwrap().is_empty()
+                {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            }
+            None
+        })
+    };
+    let state = Arc::new(FailingState::with_async_fault(memory, publish));
+    let stores = TestStores { state, ..TestStores::default() };
+    let kb = stores.open(Some(Arc::clone(&embedder))).await;
+    let task = kb.submit(document("slate", 1), into_space("default")).await.unwrap();
+    wait_until("the task runs", async || {
+        kb.task(task.task_id).await.unwrap().unwrap().status == TaskStatus::Running
+    })
+    .await;
+    // Of the two reads of the count, the second one comes after the document became live.
+    scans_until_publication.store(2, Ordering::SeqCst);
+    assert_ne!(kb.documents_in(&SpaceName::default()).await.unwrap(), 0);
+    assert_eq!(wait_for_task(&kb, task.task_id).await.status, TaskStatus::Done);
+    assert_eq!(kb.documents_in(&SpaceName::default()).await.unwrap(), 1);
+}
+
+/// A task in a space whose first attempt failed for good.
+async fn failed_in(kb: &KnowledgeBase, embedder: &ScriptedEmbedder, name: &str, text: &str) -> TaskId {
+    embedder.retryable.store(false, Ordering::SeqCst);
+    embedder.failures.store(1, Ordering::SeqCst);
+    let task = kb.submit(document(text, 1), into_space(name)).await.unwrap();
+    assert_eq!(wait_for_task(kb, task.task_id).await.status, TaskStatus::Failed);
+    task.task_id
+}
+
+async fn assert_cannot_be_retried(kb: &KnowledgeBase, task: TaskId, reason: &str) {
+    let refused = kb.retry(task).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    assert!(refused.to_string().contains(reason), "{refused}");
+    assert_eq!(kb.task(task).await.unwrap().unwrap().status, TaskStatus::Failed);
+}
+
+/// Otherwise a retry would make a document live in a space that nobody can read.
+#[tokio::test]
+async fn failed_task_of_a_deleted_space_keeps_nothing_and_cannot_be_retried() {
+    let (stores, embedder) = (TestStores::default(), ScriptedEmbedder::unlimited());
+    let kb = stores.open(Some(Arc::clone(&embedder))).await;
+    for (name, is_empty) in [("empty", true), ("full", false)] {
+        create_space(&kb, name).await;
+        let failed = failed_in(&kb, &embedder, name, &format!("slate {name}")).await;
+        if is_empty {
+            kb.spaces().delete_empty(&space(name), Vec::new()).await.unwrap();
+            assert_cannot_be_retried(&kb, failed, "the space empty was deleted").await;
+            kb.discard_failed(&space(name)).await.unwrap();
+        } else {
+            add_to(&kb, name, "shale", 1).await;
+            let task = kb.delete_space(&space(name), &"eva".into(), Vec::new()).await.unwrap();
+            assert_cannot_be_retried(&kb, failed, "the space full was deleted").await;
+            assert_eq!(wait_for_task(&kb, task.task_id).await.status, TaskStatus::Done);
+        }
+        assert_cannot_be_retried(&kb, failed, &format!("the space {name} was deleted")).await;
+        wait_until_only_live_data_remains(&stores, &kb).await;
+    }
+    assert_eq!(listed(&kb, &Scope::All).await, Vec::<DocId>::new());
+}
+
+/// The document lives elsewhere, so its failed replacement may still be retried.
+#[tokio::test]
+async fn deleted_space_leaves_the_failed_replacement_of_a_document_that_was_moved_out() {
+    let (stores, embedder) = (TestStores::default(), ScriptedEmbedder::unlimited());
+    let kb = stores.open(Some(Arc::clone(&embedder))).await;
+    create_space(&kb, "gone").await;
+    let doc_id = add_to(&kb, "gone", "shale", 1).await.doc_id().unwrap();
+    embedder.retryable.store(false, Ordering::SeqCst);
+    embedder.failures.store(1, Ordering::SeqCst);
+    let failed =
+        kb.replace(doc_id, document("slate", 1), Submission::by("eva".into())).await.unwrap().unwrap();
+    assert_eq!(wait_for_task(&kb, failed.task_id).await.status, TaskStatus::Failed);
+    kb.change(doc_id, to("default")).await.unwrap().unwrap();
+    let task = kb.delete_space(&space("gone"), &"eva".into(), Vec::new()).await.unwrap();
+    assert_eq!(wait_for_task(&kb, task.task_id).await.status, TaskStatus::Done);
+    kb.retry(failed.task_id).await.unwrap().unwrap();
+    assert_eq!(wait_for_task(&kb, failed.task_id).await.status, TaskStatus::Done);
+    assert_eq!(found(&kb, scope(&["default"]), "slate").await, [doc_id]);
 }
 
 #[tokio::test]

@@ -12,7 +12,6 @@ use crate::{
     error::{ApiError, KbResultExt},
     http::{ApiResponse, Endpoint, HandlerResult, Reader, RequestContext, SpaceReader},
     openapi::{CursorOf, schema},
-    state::Services,
     wire::openai::{
         page::{PageRequest, PageStart},
         vector_stores::{VectorStoreItem, VectorStoreList},
@@ -52,10 +51,10 @@ async fn list(reader: Reader, cx: RequestContext) -> HandlerResult {
     let readable = directory.spaces().filter(|space| directory.may_read(&caller, &space.name));
     let rest = after_start(readable.collect(), &page)?;
     let has_more = rest.len() > page.limit;
-    let mut items = Vec::new();
-    for space in rest.into_iter().take(page.limit) {
-        items.push(item(services, space.clone()).await?);
-    }
+    let shown: Vec<&Space> = rest.into_iter().take(page.limit).collect();
+    let counts = services.kb.counts_of_spaces(shown.iter().map(|space| &space.name)).await.for_read()?;
+    let items = shown.into_iter().cloned().zip(counts);
+    let items = items.map(|(space, counts)| VectorStoreItem::new(space, counts)).collect();
     ApiResponse::bare(&VectorStoreList::new(page.arrange(items), has_more))
 }
 
@@ -80,10 +79,7 @@ fn after_start<'s>(
 
 async fn get(reader: SpaceReader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
-    ApiResponse::bare(&item(cx.services()?, reader.admitted.space).await?)
-}
-
-async fn item(services: &Services, space: Space) -> Result<VectorStoreItem, ApiError> {
-    let counts = services.kb.space_counts(&space.name).await.for_read()?;
-    Ok(VectorStoreItem::new(space, counts))
+    let space = reader.admitted.space;
+    let counts = cx.services()?.kb.space_counts(&space.name).await.for_read()?;
+    ApiResponse::bare(&VectorStoreItem::new(space, counts))
 }
