@@ -14,6 +14,7 @@ use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::{dev::AppConfig, rt::net::TcpStream, web::Data};
 use anyhow::{Context, Result};
 use socket2::{Domain, Protocol, Socket, Type};
+use tokio::task::JoinHandle;
 
 use crate::{app::create_app, http::Connection, state::AppState};
 
@@ -29,7 +30,27 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// The most connections that wait to be accepted.
 const BACKLOG: i32 = 2_048;
 
-/// Serves the application on an address, on threads of its own. Returns the addresses that it listens on.
+/// The HTTP server, on threads of its own.
+pub(crate) struct HttpServer {
+    handle: ServerHandle,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl HttpServer {
+    /// Refuses connections from now on. Completes when those that are open have ended.
+    pub(crate) fn refuse_connections(&self) -> impl Future<Output = ()> + use<> {
+        self.handle.stop(true)
+    }
+
+    /// Ends all connections, and soon after this its threads.
+    pub(crate) async fn end(self) {
+        self.task.abort();
+        // An error says that it was aborted, or had ended.
+        let _ = self.task.await;
+    }
+}
+
+/// Serves the application on an address. Returns the addresses that it listens on.
 ///
 /// # Errors
 /// That no address of this name can be listened on.
@@ -37,7 +58,7 @@ pub(crate) fn serve(
     address: &str,
     state: &Data<AppState>,
     grace_period: Duration,
-) -> Result<(ServerHandle, Vec<SocketAddr>)> {
+) -> Result<(HttpServer, Vec<SocketAddr>)> {
     let mut server = Server::build().disable_signals().shutdown_timeout(grace_period.as_secs());
     let mut addresses = Vec::new();
     for listener in bind(address).with_context(|| format!("cannot listen on {address}"))? {
@@ -47,8 +68,7 @@ pub(crate) fn serve(
     }
     let server = server.run();
     let handle = server.handle();
-    tokio::spawn(server);
-    Ok((handle, addresses))
+    Ok((HttpServer { handle, task: tokio::spawn(server) }, addresses))
 }
 
 /// Serves the requests of a connection.

@@ -5,6 +5,7 @@ use std::{
     net::SocketAddr,
     sync::mpsc,
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, anyhow};
@@ -16,6 +17,9 @@ use crate::{
     run::{StartOptions, run},
     runtimes::Runtimes,
 };
+
+/// How long the server has to notice that connections were closed. Chosen, not measured.
+const CLOSED_CONNECTIONS_PAUSE: Duration = Duration::from_millis(20);
 
 /// A server that listens on a free port of this machine and admits the program that started it alone.
 #[derive(Debug)]
@@ -80,11 +84,13 @@ impl LocalServer {
         self.token.token()
     }
 
-    /// Stops the server, and waits until it has ended.
+    /// Stops the server, and waits until it has ended: up to a second if connections are open.
     ///
     /// # Errors
     /// Why the server failed.
     pub fn stop(self) -> Result<()> {
+        // Threads that have no connection end at once, others look once a second whether they have some.
+        thread::sleep(CLOSED_CONNECTIONS_PAUSE);
         // Without a receiver the server has ended.
         let _ = self.stop.send(());
         join(self.thread)

@@ -1,8 +1,7 @@
 //! The life of the server: bind, open the services, serve, stop.
 
-use std::{future::Future, net::SocketAddr, time::Duration};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
-use actix_server::ServerHandle;
 use actix_web::web::Data;
 use anyhow::{Result, bail};
 use lkr_auth::OperatorToken;
@@ -11,7 +10,7 @@ use tokio::runtime::Handle;
 use crate::{
     config::{Config, ProcessRole},
     first_admin,
-    listener::serve,
+    listener::{HttpServer, serve},
     open::open_services,
     state::{AppOptions, AppState},
     traces::{ExporterOptions, SpanReceiver, start_exporter},
@@ -29,7 +28,10 @@ const DELIVERY_GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// How long the last bytes of the last responses may take to leave the process.
 const FLUSH_GRACE_PERIOD: Duration = Duration::from_millis(200);
 
-/// How often the number of requests in flight is read after a stop.
+/// How long the threads of the HTTP server may take to end.
+const CLOSE_GRACE_PERIOD: Duration = Duration::from_secs(2);
+
+/// How often the number of requests in flight, and of references to the state, is read after a stop.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long sending the last spans of traces may take after a stop.
@@ -75,19 +77,19 @@ pub(crate) async fn run(
         operator,
         is_worker_only: config.role == ProcessRole::Worker,
     }));
-    let (handle, addresses) = serve(&config.listen, &state, REQUEST_GRACE_PERIOD)?;
+    let (server, addresses) = serve(&config.listen, &state, REQUEST_GRACE_PERIOD)?;
     tokio::pin!(stop);
     let services = tokio::select! {
         services = open_services(&config, &state, ingestion) => services,
         () = &mut stop => {
-            handle.stop(false).await;
+            server.end().await;
             return Ok(());
         }
     };
     let services = match services {
         Ok(services) => services,
         Err(error) => {
-            handle.stop(false).await;
+            server.end().await;
             return Err(error);
         }
     };
@@ -110,7 +112,7 @@ pub(crate) async fn run(
         () = services.kb.superseded() => true,
     };
     tracing::info!("stopping");
-    drain(&state, &handle).await;
+    drain(&state, server).await;
     services.kb.shutdown(TASK_GRACE_PERIOD).await;
     if let Some(deliverer) = deliverer {
         deliverer.shutdown(DELIVERY_GRACE_PERIOD).await;
@@ -121,16 +123,18 @@ pub(crate) async fn run(
     if let Some(fallback) = &services.fallback {
         fallback.close().await;
     }
+    drop(services);
+    close_stores(state).await;
     if is_superseded {
         bail!("a later version of lkr upgrades the stores; start that version in place of this one");
     }
     Ok(())
 }
 
-/// Refuses new requests and waits for those in flight, but not for idle connections.
-async fn drain(state: &AppState, handle: &ServerHandle) {
+/// Refuses new requests and waits for those in flight, but not for idle connections, which it ends.
+async fn drain(state: &AppState, server: HttpServer) {
     state.stop();
-    let graceful = handle.stop(true);
+    let graceful = server.refuse_connections();
     let drained = async {
         while state.in_flight() > 0 {
             tokio::time::sleep(DRAIN_POLL_INTERVAL).await;
@@ -149,5 +153,20 @@ async fn drain(state: &AppState, handle: &ServerHandle) {
             grace_period_s = REQUEST_GRACE_PERIOD.as_secs(),
             "grace period expired; requests in flight were cut off"
         );
+    }
+    server.end().await;
+}
+
+/// Closes the stores, which the last reference to the state does. The threads of the HTTP server have others until they end: the end
+/// of the process would cut them off.
+async fn close_stores(state: Data<AppState>) {
+    let state = state.into_inner();
+    let is_last = async {
+        while Arc::strong_count(&state) > 1 {
+            tokio::time::sleep(DRAIN_POLL_INTERVAL).await;
+        }
+    };
+    if tokio::time::timeout(CLOSE_GRACE_PERIOD, is_last).await.is_err() {
+        tracing::warn!("the stores are still in use and were not closed");
     }
 }

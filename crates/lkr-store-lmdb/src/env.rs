@@ -35,6 +35,9 @@ pub(crate) const DATA: &str = "data.mdb";
 const SMALLEST_MAP: usize = 1 << 30;
 const MAX_READERS: u32 = 2_048;
 
+/// At least one page of the largest size that systems use, and less than the reader table.
+const LOCK_FILE_BEGINNING: usize = 64 * 1024;
+
 /// How a data file is mapped: see [`LmdbOptions`](crate::LmdbOptions).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Map {
@@ -287,14 +290,20 @@ fn out_of_space(error: &io::Error) -> bool {
         || error.kind() == io::ErrorKind::FileTooLarge
 }
 
-/// Allocates the whole reader table on disk, if there is one, and returns its length in bytes. LMDB writes to it through its map,
-/// so a full disk would otherwise end the process. Nothing else may use the file.
+/// Allocates the whole reader table on disk, or its beginning if there is none yet, and returns its length in bytes. LMDB writes to
+/// it through its map, so a full disk would otherwise end the process. Nothing else may use the file.
 fn allocate(lock_file: &Path) -> InternalResult<u64> {
-    let bytes = match fs::read(lock_file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+    let mut bytes = match fs::read(lock_file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         bytes => bytes?,
     };
-    let mut file = File::options().write(true).open(lock_file)?;
+    // LMDB extends a shorter file without allocating it, and initialises its beginning at once.
+    bytes.resize(bytes.len().max(LOCK_FILE_BEGINNING), 0);
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(lock_file)?;
     file.write_all(&bytes)?;
     file.sync_all()?;
     Ok(bytes.len() as u64)

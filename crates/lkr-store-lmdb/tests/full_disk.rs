@@ -113,6 +113,25 @@ async fn full_disk_is_reported_and_writes_resume() {
     assert_eq!(store.queue().len().await.unwrap(), 1);
 }
 
+/// A restored store has no reader table. LMDB writes to it through its map, which would end the process.
+#[test]
+fn opening_a_store_without_a_reader_table_on_a_full_disk_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_disk) = SmallDisk::mount(folder.path()) else { return };
+    let (dir, ballast) = (folder.path().join("store"), folder.path().join("ballast"));
+    drop(LmdbStore::open(&dir, common::options()).unwrap());
+    fs::remove_file(dir.join("kb/lock.mdb")).unwrap();
+    let filled = fs::write(&ballast, vec![1; 32 << 20]).unwrap_err();
+    assert_eq!(filled.kind(), io::ErrorKind::StorageFull, "{filled}");
+
+    for _ in 0..2 {
+        let refused = LmdbStore::open(&dir, common::options()).unwrap_err();
+        assert!(is_full_disk(&refused), "{refused:?}");
+    }
+    fs::remove_file(ballast).unwrap();
+    drop(LmdbStore::open(&dir, common::options()).unwrap());
+}
+
 /// The disk accepts part of a large record, which LMDB reports as an input/output error.
 #[tokio::test]
 async fn partial_large_write_is_reported_as_full_disk() {

@@ -95,6 +95,7 @@ fn documents_are_added_found_and_deleted_in_a_folder_without_a_server() {
     let created = lkr.print(&["spaces", "create", "sea", "--data-dir", "kb"]);
     assert_eq!(created, "created sea\n");
     assert!(lkr.print(&["status", "--data-dir", "kb"]).contains("account    admin (admin)"));
+    assert!(!lkr.path("kb/store/opened").exists(), "the store is closed at the end of each command");
 }
 
 #[test]
@@ -114,6 +115,14 @@ fn login_keeps_a_private_key_and_logout_deletes_it() {
     assert!(CommandLine::on(&server).json(&["keys"]).is_empty());
     assert!(!fs::read_to_string(file).unwrap().contains("lkr_"));
     assert_eq!(lkr.run(&["logout"]).status.code(), Some(4));
+
+    // Nothing is left to delete of a key that somebody else deleted.
+    let login = lkr.run_with_input(&["--server", &server.url(), "login"], &format!("{ADMIN_PASSWORD}\n"));
+    assert!(login.status.success(), "{}", printed(&login));
+    let key = lkr.json(&["keys"])[0]["id"].as_str().unwrap().to_owned();
+    CommandLine::on(&server).print(&["keys", "rm", &key]);
+    let logout = lkr.run(&["logout"]);
+    assert!(logout.status.success() && !printed(&logout).contains("stays valid"), "{}", printed(&logout));
 
     // A login that cannot be kept leaves no key.
     fs::remove_dir_all(lkr.path("config")).unwrap();

@@ -1,6 +1,10 @@
 //! SIGTERM during ingestion.
 
-use std::time::{Duration, Instant};
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
 
 use lkr_tests::{ADMIN_PASSWORD, Server, assert_consistent, model_dir};
 use serde_json::json;
@@ -43,4 +47,21 @@ fn sigterm_when_idle_exits_at_once() {
     server.restart();
     assert_eq!(server.get(&format!("/documents/{doc_id}")).data()["l1"]["title"], "All is quiet.");
     assert_eq!(server.call("GET", "/auth/me", None, Some(server.admin())).data()["username"], "admin");
+}
+
+/// The pages of a store that was not closed are checked at the next start, which reads all of them.
+#[test]
+fn sigterm_beside_idle_connections_closes_the_store() {
+    let server = Server::start();
+    server.add(&json!({"text": "All is quiet."}));
+    for _ in 0..5 {
+        let mut idle = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+        idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: lkr\r\n\r\n").unwrap();
+        assert!(idle.read(&mut [0; 1024]).unwrap() > 0);
+        let started = Instant::now();
+        server.stop();
+        assert!(started.elapsed() < EXIT_TIMEOUT / 2, "the server took {:?} to exit", started.elapsed());
+        assert!(!server.data_dir().join("store/opened").exists(), "{}", server.log());
+        server.restart();
+    }
 }

@@ -104,6 +104,9 @@ fn check(folder: &Path, missing: Missing) -> Result<()> {
 impl Connection {
     /// Ends a server in this process in order: what it accepted is stored, and its last writes are done.
     pub(crate) fn close(self) -> Result<()> {
-        self.local.map_or(Ok(()), LocalServer::stop)
+        let Self { client, local } = self;
+        // Its idle connections would delay the end of the server.
+        drop(client);
+        local.map_or(Ok(()), LocalServer::stop)
     }
 }
