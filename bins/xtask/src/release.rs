@@ -17,7 +17,7 @@ use crate::{cargo, executable, remove_dir, root, run};
 const ARCHIVES: &str = "target/release-archives";
 
 /// What an archive contains beside the executable.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "CHANGELOG.md",
     "LICENSE-APACHE",
     "LICENSE-MIT",
@@ -25,6 +25,7 @@ const FILES: [&str; 7] = [
     "deploy/README.md",
     "deploy/lkr-server.service",
     "deploy/lkr-worker@.service",
+    "deploy/lkr.env.example",
 ];
 
 /// The C compilers that link for a target on a machine of another kind, as Debian names them.
@@ -160,6 +161,16 @@ mod tests {
         assert_eq!(linker(host, host), None);
         let variable = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER".to_owned();
         assert_eq!(linker(other, host), Some((variable, "aarch64-linux-gnu-gcc")));
+    }
+
+    #[test]
+    fn archive_contains_every_unit_and_the_sample_of_their_configuration() {
+        for path in crate::entries(&root().unwrap().join("deploy")).unwrap() {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if name.ends_with(".service") || name == "lkr.env.example" {
+                assert!(FILES.contains(&format!("deploy/{name}").as_str()), "{name}");
+            }
+        }
     }
 
     #[test]

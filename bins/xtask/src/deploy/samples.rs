@@ -1,6 +1,6 @@
 //! The samples in `deploy` fit one another, the documentation and the code. These checks need no further program.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{collections::BTreeSet, fs, net::Ipv4Addr, ops::RangeInclusive, path::PathBuf};
 
 use serde_json::Value;
 
@@ -152,6 +152,50 @@ fn compose_pins_images_and_demands_secrets() {
         assert!(
             example.lines().any(|line| line.starts_with(&format!("{name}="))),
             "{name} is not in the example"
+        );
+    }
+}
+
+#[test]
+fn containers_without_a_fixed_address_leave_those_of_others_free() {
+    let compose = yaml::read(&read("deploy/compose.yaml")).unwrap();
+    let networks = compose["networks"].as_object().unwrap();
+    let mut count = 0;
+    for (name, service) in compose["services"].as_object().unwrap() {
+        for (network, settings) in service["networks"].as_object().into_iter().flatten() {
+            let Some(address) = settings["ipv4_address"].as_str() else { continue };
+            let range = |key: &str| networks[network]["ipam"]["config"][0][key].as_str().map(addresses);
+            let (subnet, given_out) = (range("subnet").unwrap(), range("ip_range"));
+            let address = u32::from(address.parse::<Ipv4Addr>().unwrap());
+            assert!(subnet.contains(&address), "{name} is not in its network {network}");
+            let given_out =
+                given_out.unwrap_or_else(|| panic!("{network} may give {name}'s address to others"));
+            assert!(subnet.contains(given_out.start()) && subnet.contains(given_out.end()), "{network}");
+            assert!(!given_out.contains(&address), "{network} may give {name}'s address to others");
+            count += 1;
+        }
+    }
+    assert!(count > 0, "the proxy has a fixed address");
+}
+
+/// The addresses of a network in CIDR notation.
+fn addresses(network: &str) -> RangeInclusive<u32> {
+    let (first, length) = network.split_once('/').unwrap();
+    let first = u32::from(first.parse::<Ipv4Addr>().unwrap());
+    first..=first + (u32::MAX >> length.parse::<u32>().unwrap())
+}
+
+#[test]
+fn image_is_built_from_every_member_of_the_workspace() {
+    let members: Vec<String> = serde_json::from_str(after(&read("Cargo.toml"), "members = ")).unwrap();
+    let sent = read(".dockerignore");
+    assert!(members.len() > 3, "{members:?}");
+    for member in members {
+        let folder = member.split('/').next().unwrap();
+        // Cargo reads the manifests of all members, whichever it builds.
+        assert!(
+            sent.lines().any(|line| line.strip_prefix('!') == Some(folder)),
+            "the builder lacks {folder}"
         );
     }
 }
