@@ -30,13 +30,17 @@ impl Checker<'_> {
                 self.report_unchecked(what, error).await;
             }
         }
-        let text = self.check_text(document).await;
-        self.check_original(document).await;
+        let original = self.problem_of_original(document).await;
+        let text = self.check_text(document, original.is_none()).await;
+        if let Some(problem) = original {
+            self.report_original(document, problem, text.is_some()).await;
+        }
         self.check_points(document, text.as_deref()).await;
     }
 
-    /// Checks the text, its blocks and its fingerprint. Returns the text if it is undamaged.
-    async fn check_text(&mut self, document: &Document) -> Option<String> {
+    /// Checks the text, its blocks and its fingerprint. Returns the text if it is undamaged. `has_original` tells whether the original
+    /// is undamaged, if there is one.
+    async fn check_text(&mut self, document: &Document, has_original: bool) -> Option<String> {
         let (doc_id, title) = (document.doc_id, Some(document.title.as_str()));
         let sha256 = Some(document.content_sha256.as_str()).filter(|sha256| !sha256.is_empty());
         let text = match self.ports.texts.get(doc_id, document.revision, sha256).await {
@@ -44,7 +48,8 @@ impl Checker<'_> {
             Err(error) => {
                 let what = format!("the text of document {doc_id} cannot be read: {error}");
                 let remedy = match document.original {
-                    Some(_) => "replace the document with its original, which is kept",
+                    Some(_) if has_original => "replace the document with its original, which is kept",
+                    Some(_) => "replace the document with its file",
                     None => "replace the document with its text",
                 };
                 self.report_finding(what, title, RepairAction::Unrepairable(remedy)).await;
@@ -76,8 +81,9 @@ impl Checker<'_> {
         Some(text)
     }
 
-    async fn check_original(&mut self, document: &Document) {
-        let Some(original) = &document.original else { return };
+    /// What is wrong with the original; `None` if there is none, or it is undamaged.
+    async fn problem_of_original(&self, document: &Document) -> Option<&'static str> {
+        let original = document.original.as_ref()?;
         let read = async {
             let stored = self.ports.originals.get(&original.path).await?;
             let Some(stored) = stored else { return Ok(Some("is missing")) };
@@ -87,11 +93,16 @@ impl Checker<'_> {
             let checked = stored.check(original.sha256.as_deref()).await;
             Ok::<_, lkr_catalog::Error>(checked.is_err().then_some("is damaged"))
         };
-        let problem = read.await.unwrap_or(Some("cannot be read"));
-        if let Some(problem) = problem {
-            let what = format!("the original {} of document {} {problem}", original.path, document.doc_id);
-            let remedy = "its text and points are intact; upload the file again to restore it";
-            self.report_finding(what, Some(&document.title), RepairAction::Unrepairable(remedy)).await;
-        }
+        read.await.unwrap_or(Some("cannot be read"))
+    }
+
+    async fn report_original(&mut self, document: &Document, problem: &str, has_text: bool) {
+        let Some(original) = &document.original else { return };
+        let what = format!("the original {} of document {} {problem}", original.path, document.doc_id);
+        let remedy = match has_text {
+            true => "its text and points are intact; upload the file again to restore it",
+            false => "replace the document with its file",
+        };
+        self.report_finding(what, Some(&document.title), RepairAction::Unrepairable(remedy)).await;
     }
 }

@@ -6,6 +6,8 @@ use anyhow::Result;
 use lkr::doctor::{DoctorReport, Finding, RepairOutcome};
 use serde_json::{Value, json};
 
+use crate::terminal::plural;
+
 pub(super) fn print(examined: &DoctorReport, as_json: bool) -> Result<()> {
     if as_json {
         return Ok(writeln!(stdout(), "{}", object(examined))?);
@@ -33,7 +35,9 @@ fn summary(examined: &DoctorReport) -> String {
     let unrepaired = report.findings.iter().filter(|finding| finding.is_unrepaired()).count();
     let mut summary = match *is_partial {
         true => "nothing else was checked, because the pages of the store are damaged".to_owned(),
-        false => format!("{} documents, {} points", report.documents, report.counts.total()),
+        false => {
+            format!("{}, {}", plural(report.documents, "document"), plural(report.counts.total(), "point"))
+        }
     };
     summary += &match (report.findings.len(), unrepaired) {
         (0, _) => "; nothing is wrong".to_owned(),
@@ -67,4 +71,17 @@ fn object(examined: &DoctorReport) -> Value {
         "aside": examined.aside,
         "running_processes": examined.running_processes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summary_of_one_document_is_in_the_singular() {
+        let mut examined = DoctorReport::default();
+        examined.report.documents = 1;
+        examined.report.counts.l1 = 1;
+        assert_eq!(summary(&examined), "1 document, 1 point; nothing is wrong");
+    }
 }

@@ -120,7 +120,11 @@ fn newer_version(version: u64) -> Error {
 
 async fn unpack(entry: &mut (impl AsyncRead + Unpin), to: &Path) -> io::Result<u64> {
     if let Some(folder) = to.parent() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        builder.mode(0o700);
+        builder.create(folder).await?;
     }
     let mut file = fs::File::create_new(to).await?;
     let copied = tokio::io::copy_buf(&mut BufReader::with_capacity(BUFFER_BYTES, entry), &mut file).await?;

@@ -8,7 +8,10 @@ use std::{
 use lkr_store_lmdb::FolderLock;
 
 use super::{BLOBS, RESTORE, UPLOADS, io_error};
-use crate::{Error, ErrorKind, Folders, Result, embedded_store::open_error};
+use crate::{
+    Error, ErrorKind, Folders, Result,
+    embedded_store::{create_private_dir, open_error},
+};
 
 /// The staging folder inside each target folder. Inside, so that moving into place is a rename even if the target
 /// folder is a symbolic link or a mount point.
@@ -54,6 +57,7 @@ impl StagedRestore {
             }
         }
         let created = missing_folders(folders, [&store.target, &blobs.target, &uploads.target]);
+        create_private_dir(&folders.data_dir)?;
         let lock = FolderLock::take(&store.target).map_err(open_error)?;
         let secret_key = SecretKeyFile { path: folders.secret_key(), new: None };
         let staged = Self { store, blobs, uploads, secret_key, created, is_committed: false, _lock: lock };

@@ -265,6 +265,20 @@ async fn restore_follows_a_linked_uploads_folder() {
     assert!(other.original(&titan).await.unwrap().is_some());
 }
 
+/// Files that are added later are readable for others, as the folder around them keeps others out.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn data_folder_that_restore_creates_is_private() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let kb = KnowledgeBase::open(source.path().join("kb")).await.unwrap();
+    kb.add(document("Io", 1)).await.unwrap();
+    let folders = Folders::new(target.path().join("kb"));
+    restore(&archive(&kb).await[..], &folders).await.unwrap();
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&folders.data_dir).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o700);
+}
+
 /// A client disconnects while the copy is made.
 #[tokio::test(flavor = "multi_thread")]
 async fn dropped_backup_leaves_no_copy() {

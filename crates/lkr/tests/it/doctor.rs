@@ -5,6 +5,7 @@ use std::{fs, path::Path, sync::Arc};
 use lkr::{
     DocId, ErrorKind, Folders, KnowledgeBase, Layer, PointId, Scope, SpaceName, TaskId,
     doctor::{DoctorOptions, RepairOutcome, examine},
+    files::{FileReader, FileTools},
     ports::{
         object_store::local::LocalFileSystem,
         state::{Expect, ScanOrder, StateStore, TaskQueue, Write},
@@ -340,4 +341,26 @@ async fn damaged_text_is_reported_and_never_returned() {
         fs::write(&path, &file_bytes).unwrap();
     }
     assert_eq!(closed.findings().await, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn remedy_of_a_damaged_text_relies_on_an_undamaged_original_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data_dir, file) = (folder.path().join("kb"), folder.path().join("moon.md"));
+    fs::write(&file, "# Titan\n\nTitan has lakes of methane.").unwrap();
+    let kb = KnowledgeBase::open(&data_dir).await.unwrap();
+    let reader = FileReader::in_process(folder.path().join("spool"), FileTools::default()).unwrap();
+    let document = kb.add_file(&reader, &file).await.unwrap();
+    kb.close().await;
+    let (id, original) = (document.doc_id.to_string(), document.original.unwrap());
+    let text = format!("blobs/texts/{}/{id}-{}", id.get(30..).unwrap(), document.revision);
+    let remedies = async || {
+        let options = DoctorOptions { folders: Folders::new(&data_dir), repair: false, readers: Vec::new() };
+        let findings = examine(options).await.unwrap().report.findings;
+        findings.into_iter().map(|finding| finding.remedy).collect::<Vec<_>>()
+    };
+    fs::write(data_dir.join(text), "Titan").unwrap();
+    assert_eq!(remedies().await, ["replace the document with its original, which is kept"]);
+    fs::write(data_dir.join("uploads").join(original.path), "Titan").unwrap();
+    assert_eq!(remedies().await, ["replace the document with its file"; 2]);
 }
