@@ -87,7 +87,8 @@ pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
         io::copy(&mut archive.reopen()?, &mut out)?;
         out.flush()?;
     } else {
-        archive.persist_noclobber(&args.output)?;
+        let kept = archive.persist_noclobber(&args.output);
+        kept.with_context(|| format!("keep the archive as {}", args.output.display()))?;
     }
     let name = args.output.display().to_string();
     let answer = with_problems(json!({"file": name, "files": files, "bytes": bytes}), &problems);
@@ -207,6 +208,7 @@ async fn from_folders(
         ErrorKind::Conflict => {
             anyhow!("{error}: give --password-file or --token to let the server make the backup")
         }
+        ErrorKind::NotFound => not_found(error.to_string()),
         _ => anyhow!(error),
     })?;
     let backup = if with_secret_key { backup.with_secret_key(folders).await? } else { backup };
@@ -245,6 +247,16 @@ mod tests {
         let absent = runtime().unwrap().block_on(reader(&folder.path().join("absent.tar"))).unwrap_err();
         assert_eq!(exit_of(&absent), Exit::NotFound, "{absent}");
         assert!(absent.to_string().contains("absent.tar"), "{absent}");
+    }
+
+    #[test]
+    fn folder_without_knowledge_base_is_an_error_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = Folders::new(folder.path());
+        let copied = from_folders(&folders, false, tokio::io::sink());
+        let absent = runtime().unwrap().block_on(copied).unwrap_err();
+        assert_eq!(exit_of(&absent), Exit::NotFound, "{absent}");
+        assert!(absent.to_string().contains("no knowledge base in"), "{absent}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Output};
 
 use lkr_tests::{ADMIN_PASSWORD, CommandLine, Server, assert_consistent, printed};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Runs a command with the address and the account in flags.
 fn lkr(server: &Server, arguments: &[&str]) -> Output {
@@ -61,6 +61,31 @@ fn lkr_ingests_and_evaluates_a_collection() {
     let mut sources: Vec<&str> = documents.iter().map(|item| item["source"].as_str().unwrap()).collect();
     sources.sort_unstable();
     assert_eq!(sources, ["pets:cats", "pets:dogs"]);
+}
+
+#[test]
+fn lkr_eval_tells_a_server_without_the_collection_from_one_that_finds_nothing() {
+    let server = Server::start();
+    let dir = collection(server.folder());
+    let _ = server.add(&json!({ "text": "Cats purr at the postman.", "source": "elsewhere" }));
+    let absent = lkr(&server, &["eval", &dir]);
+    assert!(!absent.status.success(), "{}", printed(&absent));
+    assert!(
+        printed(&absent).contains("sources begin with pets:; --ingest sends them"),
+        "{}",
+        printed(&absent)
+    );
+
+    // A blank query finds nothing, as in an evaluation without a server.
+    let queries = Path::new(&dir).join("queries.jsonl");
+    fs::write(&queries, "{\"_id\": \"1\", \"text\": \"who purrs\"}\n{\"_id\": \"2\", \"text\": \" \"}\n")
+        .unwrap();
+    let json = server.folder().join("figures.json").display().to_string();
+    let output = lkr(&server, &["eval", "--ingest", "--json", &json, &dir]);
+    assert!(output.status.success(), "{}", printed(&output));
+    let figures: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_eq!((&figures["queries"], &figures["recall_at_10"]), (&2.into(), &0.5.into()), "{figures}");
+    assert!(lkr(&server, &["eval", &dir]).status.success(), "the collection is there now");
 }
 
 #[test]

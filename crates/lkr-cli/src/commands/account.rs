@@ -10,7 +10,7 @@ use crate::{
     commands::query::segment,
     connection::{Login, SavedLogin, SavedLogins, server_address},
     exit::not_found,
-    http::Client,
+    http::{ApiError, Client},
     terminal::{OutputArgs, field, read_new_password, read_password},
 };
 
@@ -104,7 +104,8 @@ pub(crate) fn log_out(args: &LogoutArgs) -> Result<ExitCode> {
     logins.write()?;
     if let Some(key_id) = &login.key_id {
         let client = Client::new(&server).with_bearer(&login.token);
-        if let Err(error) = client.delete(&format!("/auth/keys/{}", segment(key_id))) {
+        let deleted = client.delete(&format!("/auth/keys/{}", segment(key_id)));
+        if let Some(error) = deleted.err().filter(|error| !is_of_unknown_key(error)) {
             output.warn(&format!("the key {key_id} stays valid on the server: {error:#}"))?;
         }
     }
@@ -158,6 +159,11 @@ fn delete_key(client: &Client, login: &SavedLogin) {
     if let Some(key_id) = &login.key_id {
         let _ = client.clone().with_bearer(&login.token).delete(&format!("/auth/keys/{}", segment(key_id)));
     }
+}
+
+/// Whether the server does not know the key any more, so that there is nothing to delete.
+fn is_of_unknown_key(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ApiError { code: Some(1004 | 1005), .. }))
 }
 
 fn with_session(client: &Client, session: &Value) -> Client {

@@ -33,9 +33,9 @@ pub(crate) struct SavedLogin {
 }
 
 impl SavedLogins {
-    /// Reads the file; no logins if there is none.
+    /// Reads the file; no logins if there is none, or the account of the system has no home folder.
     pub(crate) fn read() -> Result<Self> {
-        Self::read_from(&path()?)
+        Self::read_if_any(path().ok().as_deref())
     }
 
     /// Writes the file, and returns its path.
@@ -43,6 +43,10 @@ impl SavedLogins {
         let path = path()?;
         self.write_to(&path).with_context(|| format!("write {}", path.display()))?;
         Ok(path)
+    }
+
+    fn read_if_any(path: Option<&Path>) -> Result<Self> {
+        path.map_or_else(|| Ok(Self::default()), Self::read_from)
     }
 
     fn read_from(path: &Path) -> Result<Self> {
@@ -77,6 +81,11 @@ fn path() -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn account_without_a_home_folder_has_no_logins() {
+        assert_eq!(SavedLogins::read_if_any(None).unwrap(), SavedLogins::default());
+    }
 
     #[test]
     fn logins_are_read_back_and_private() {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use lkr_eval::{Measures, distinct};
 
 use crate::{
@@ -19,8 +19,8 @@ use crate::{
     stats::Latency,
 };
 
-/// Runs the evaluation and prints the figures. Fails if a citation does not match its document or a document was not
-/// ingested.
+/// Runs the evaluation and prints the figures. Fails if a citation does not match its document, a document was not
+/// ingested, or the server has none of the collection.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let gold = Gold::read(&args.dir, args.split.as_deref())?;
     let name = name_of(&args.dir)?;
@@ -44,8 +44,10 @@ fn evaluate(
     gold: &Gold,
     ingested: Option<Report>,
 ) -> Result<ServerReport> {
+    let prefix = format!("{name}:");
     let mut citations = Citations::from_server(search.client());
     let (mut judged, mut latencies) = (Vec::new(), Vec::new());
+    let mut is_there = ingested.is_some();
     for query in &gold.queries {
         let context = || format!("search for query {}", query.id);
         let documents = search.documents(&query.text).with_context(context)?;
@@ -53,15 +55,20 @@ fn evaluate(
         for result in documents.results.iter().chain(&chunks.results) {
             citations.check(&result.into())?;
         }
-        latencies.extend(chunks.uncached_latency());
-        judged.push(judge(name, query, &documents));
+        latencies.extend(chunks.uncached_latency);
+        is_there |= documents.results.iter().any(|result| result.source.starts_with(&prefix));
+        judged.push(judge(&prefix, query, &documents));
     }
+    ensure!(
+        is_there,
+        "no search found a document of the collection, whose sources begin with {prefix}; --ingest sends them to the server first"
+    );
     Ok(ServerReport::new(name, ingested, judged, Latency::of(latencies), citations.finish()))
 }
 
-fn judge(name: &str, query: &Query, found: &ServerResponse) -> QueryMeasures {
-    let prefix = format!("{name}:");
-    let sources = found.results.iter().filter_map(|result| result.source.strip_prefix(prefix.as_str()));
+/// The measures of a query by the documents of the collection, whose sources have the prefix.
+fn judge(prefix: &str, query: &Query, found: &ServerResponse) -> QueryMeasures {
+    let sources = found.results.iter().filter_map(|result| result.source.strip_prefix(prefix));
     let ranking = distinct(sources.map(str::to_owned));
     QueryMeasures { id: query.id.clone(), measures: Measures::of(&ranking, &query.documents) }
 }

@@ -28,8 +28,8 @@ pub(super) struct ServerSearch {
 #[derive(Debug)]
 pub(super) struct ServerResponse {
     pub(super) results: Vec<ServerHit>,
-    latency: Duration,
-    cached: bool,
+    /// The latency that the client saw; `None` if the response came from the cache, or nothing was asked.
+    pub(super) uncached_latency: Option<Duration>,
 }
 
 /// The parts of a result that are used.
@@ -67,7 +67,11 @@ impl ServerSearch {
         self.send(query, "chunk", CHUNKS)
     }
 
+    /// Searches. Some collections have blank queries, which find nothing: a server refuses them.
     fn send(&self, query: &str, group_by: &str, top_k: usize) -> Result<ServerResponse> {
+        if query.trim().is_empty() {
+            return Ok(ServerResponse { results: Vec::new(), uncached_latency: None });
+        }
         let body = json!({
             "query": query, "group_by": group_by, "top_k": top_k, "mode": self.mode, "fusion": self.fusion,
         });
@@ -76,14 +80,7 @@ impl ServerSearch {
         let latency = started.elapsed();
         let SearchResponse { results } =
             serde_json::from_value(answer.data).context("read the results of a search")?;
-        Ok(ServerResponse { results, latency, cached: answer.cached })
-    }
-}
-
-impl ServerResponse {
-    /// The latency that the client saw; `None` if the response came from the cache.
-    pub(super) fn uncached_latency(&self) -> Option<Duration> {
-        (!self.cached).then_some(self.latency)
+        Ok(ServerResponse { results, uncached_latency: (!answer.cached).then_some(latency) })
     }
 }
 
