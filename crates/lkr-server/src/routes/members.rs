@@ -84,17 +84,16 @@ async fn put(manager: SpaceManager, mut cx: RequestContext) -> HandlerResult {
     let role = SpaceRole::from(role);
     let text = cx.decoded_part("member");
     let services = cx.services()?;
-    let (id, username) = find(services, &text)
-        .await?
-        .ok_or_else(|| ApiError::invalid(format!("member: no user or group {text:?}")))?;
+    let found = find(services, &text).await?;
+    let found = found.ok_or_else(|| ApiError::invalid(format!("member: no user or group {text:?}")))?;
     let (caller, name) = (manager.caller, manager.admitted.space.name);
     let entry = AuditLog::entry(
         caller.actor(),
         AuditAction::SpaceMember,
         name.as_str(),
-        detail(&text, json!(role.name())),
+        detail(&found.label(), json!(role.name())),
     )?;
-    let member = services.spaces.put_member(&name, id, &username, role, vec![entry]).await?;
+    let member = services.spaces.put_member(&name, found.id, &found.name, role, vec![entry]).await?;
     ApiResponse::ok(&MemberItem::from(&member))
 }
 
@@ -102,27 +101,41 @@ async fn delete(manager: SpaceManager, mut cx: RequestContext) -> HandlerResult 
     cx.no_body().await?;
     let member = cx.decoded_part("member");
     let services = cx.services()?;
-    let Some((id, _)) = find(services, &member).await? else {
+    let Some(found) = find(services, &member).await? else {
         return ApiResponse::ok(&DeletedMember { member, deleted: false });
     };
+    let member = found.label();
     let (caller, name) = (manager.caller, manager.admitted.space.name);
     let action = AuditAction::SpaceMember;
     let entry = AuditLog::entry(caller.actor(), action, name.as_str(), detail(&member, Value::Null))?;
-    let deleted = services.spaces.remove_member(&name, &id, vec![entry]).await?;
+    let deleted = services.spaces.remove_member(&name, &found.id, vec![entry]).await?;
     ApiResponse::ok(&DeletedMember { member, deleted })
 }
 
-/// The account or group that `user:<username>` or `group:<name>` names, and the username.
-async fn find(services: &Services, member: &str) -> Result<Option<(MemberId, String)>, ApiError> {
+/// An account or a group, by its own name: accounts are found whatever the case of the letters.
+struct Named {
+    id: MemberId,
+    name: String,
+}
+
+impl Named {
+    /// `user:<username>` or `group:<name>`.
+    fn label(&self) -> String {
+        format!("{}:{}", self.id.kind(), self.name)
+    }
+}
+
+/// The account or group that `user:<username>` or `group:<name>` names.
+async fn find(services: &Services, member: &str) -> Result<Option<Named>, ApiError> {
     match member.split_once(':') {
         Some(("user", username)) => {
             let account = services.auth.account(username).await?;
-            Ok(account.map(|account| (MemberId::User(account.id), account.username)))
+            Ok(account.map(|account| Named { id: MemberId::User(account.id), name: account.username }))
         }
         Some(("group", group)) => {
             let directory = services.spaces.directory().await?;
             let group = group.parse().ok().and_then(|name| directory.group(&name));
-            Ok(group.map(|group| (MemberId::Group(group.id), String::new())))
+            Ok(group.map(|group| Named { id: MemberId::Group(group.id), name: group.name.to_string() }))
         }
         _ => Ok(None),
     }

@@ -328,6 +328,9 @@ async fn changes_of_spaces_and_groups_are_logged_once() {
     delete(&api, "/groups/g/members/eva", &admin).await.data();
     delete(&api, "/groups/g/members/eva", &admin).await.data();
     delete(&api, "/spaces/legal/members/group:g", &admin).await.data();
+    put(&api, "/spaces/legal/members/user:EVA", &admin, json!({ "role": "writer" })).await.data();
+    let removed = delete(&api, "/spaces/legal/members/user:Eva", &admin).await.data();
+    assert_eq!(removed, json!({ "member": "user:eva", "deleted": true }));
     delete(&api, "/groups/g", &admin).await.data();
     delete(&api, "/spaces/legal", &admin).await.data();
     let page = get(&api, "/audit?limit=100", &admin).await.data();
@@ -346,10 +349,15 @@ async fn changes_of_spaces_and_groups_are_logged_once() {
         ("space.member", "legal"),
         ("group.member", "g"),
         ("space.member", "legal"),
+        ("space.member", "legal"),
+        ("space.member", "legal"),
         ("group.delete", "g"),
         ("space.delete", "legal"),
     ];
     assert_eq!(names, expected, "a request that changed nothing is not logged");
     assert_eq!(seen[4]["detail"], json!({ "member": "group:g", "role": "reader" }));
     assert_eq!(seen[6]["detail"], json!({ "member": "group:g", "role": null }));
+    // An account is logged by its own name, whatever the case of the letters in the request.
+    assert_eq!(seen[7]["detail"], json!({ "member": "user:eva", "role": "writer" }));
+    assert_eq!(seen[8]["detail"], json!({ "member": "user:eva", "role": null }));
 }
