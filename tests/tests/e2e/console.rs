@@ -130,6 +130,11 @@ fn documents_are_read_with_their_format_and_marked_exactly() {
 }
 
 #[test]
+fn administration_follows_changes_made_elsewhere() {
+    run_in_browser("administration", &server(&[ADMIN]), |_| {});
+}
+
+#[test]
 fn unknown_documents_of_a_gold_set_are_told_before_it_is_run() {
     run_in_browser("evaluation", &server(&[ADMIN]), |_| {});
 }

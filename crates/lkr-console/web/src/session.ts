@@ -170,11 +170,20 @@ function end(): void {
   session.value = { state: "ended", user: current.user };
 }
 
+/** Follows a change of the account's role: pages offer what it may do now. */
+async function followRole(): Promise<void> {
+  const me = await get("/api/v1/auth/me").catch(() => undefined);
+  const current = session.peek();
+  if (me === undefined || current.state !== "user" || me.username !== current.user.username) return;
+  if (me.role !== current.user.role) session.value = { state: "user", user: { ...current.user, role: me.role } };
+}
+
 /** A session that ends while the page is open is told, and the page asks for a login. */
 function noticeEnd(error: ApiError): void {
   const current = session.peek();
   if (current.state !== "user") return;
   if (error.code === Code.unauthenticated) end();
+  if (error.code === Code.forbidden) void followRole();
   if (error.code === Code.passwordChangeRequired && !current.user.must_change_password) {
     session.value = { state: "user", user: { ...current.user, must_change_password: true } };
   }

@@ -153,7 +153,6 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
         type="password"
         autocomplete="new-password"
         required
-        maxLength={128}
         value={next}
         onInput={setNext}
         hint={t("password.hint")}

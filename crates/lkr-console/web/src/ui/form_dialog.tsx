@@ -6,7 +6,7 @@ import { useAction } from "../use_resource";
 import { Button, Cancel, CopyButton, Field, FormButtons, submitting } from "./controls";
 import { Dialog } from "./dialog";
 import { ErrorMessage, Notice, sayCopied } from "./feedback";
-import { Discard, useUnsaved } from "./leaving";
+import { Discard, type Question, useUnsaved } from "./leaving";
 
 interface FormDialogProps {
   title: string;
@@ -57,8 +57,22 @@ interface SecretProps {
   onClose: () => void;
 }
 
-/** Shows a secret that the server does not tell again. Only its buttons close it, so that no stray click loses it. */
+/** What is asked before a secret is lost of which the person has no copy. */
+const WITHOUT_COPY: Question = { title: "secret.leave", text: "secret.leave_text", confirm: "secret.leave_confirm" };
+
+/**
+ * Shows a secret that the server does not tell again. Only its buttons close it, so that no stray click loses it. It begins
+ * at the secret, so that neither does another press of the key that created it.
+ */
 export function SecretDialog({ title, label, secret, hint, onClose }: SecretProps) {
+  const [isCopied, setCopied] = useState(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  useUnsaved(!isCopied, WITHOUT_COPY);
+  const copied = (isDone: boolean) => {
+    setCopied(isDone);
+    sayCopied(isDone);
+  };
   return (
     <Dialog title={title} onClose={onClose} isKept>
       <div class="stack">
@@ -67,17 +81,19 @@ export function SecretDialog({ title, label, secret, hint, onClose }: SecretProp
           {(ids) => (
             <textarea
               {...ids}
+              ref={field}
               class="mono secret"
               rows={2}
               readOnly
               spellcheck={false}
               value={secret}
               onFocus={(event) => event.currentTarget.select()}
+              onCopy={() => setCopied(true)}
             />
           )}
         </Field>
         <FormButtons>
-          <CopyButton text={() => secret} label={t("common.copy")} onDone={sayCopied} />
+          <CopyButton text={() => secret} label={t("common.copy")} onDone={copied} />
           <Button variant="primary" onClick={onClose}>{t("secret.done")}</Button>
         </FormButtons>
       </div>

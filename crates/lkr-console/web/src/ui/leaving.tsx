@@ -1,29 +1,39 @@
-// Changes that are not saved: whoever leaves the page with them is asked first.
+// What is lost with the page, such as changes that are not saved: whoever leaves it is asked first.
 import { signal } from "@preact/signals";
 import { useLocation } from "preact-iso/router";
 import { useEffect, useLayoutEffect } from "preact/hooks";
-import { t } from "../i18n";
+import { t, type MessageKey } from "../i18n";
 import { isGivenUp } from "../session";
 import { Confirm } from "./dialog";
 
-/** How many parts of the page have changes that are not saved. */
-const unsaved = signal(0);
+/** How a person is asked whether something may be lost. */
+export interface Question {
+  title: MessageKey;
+  text: MessageKey;
+  confirm: MessageKey;
+}
+
+const CHANGES: Question = { title: "leave.title", text: "leave.text", confirm: "leave.discard" };
+
+/** What is asked about the parts of the page that have something to lose, the latest last. */
+const unsaved = signal<readonly { question: Question }[]>([]);
 
 /** What leaves the page, while the person is asked about it. */
 const leave = signal<(() => void) | undefined>(undefined);
 
 /** While this is true, leaving the page asks first. */
-export function useUnsaved(hasChanges: boolean): void {
+export function useUnsaved(hasChanges: boolean, question = CHANGES): void {
   useLayoutEffect(() => {
     if (!hasChanges) return;
-    unsaved.value++;
-    return () => void unsaved.value--;
+    const part = { question };
+    unsaved.value = [...unsaved.peek(), part];
+    return () => void (unsaved.value = unsaved.peek().filter((other) => other !== part));
   }, [hasChanges]);
 }
 
 // Text and buttons of this question are the browser's own.
 window.addEventListener("beforeunload", (event) => {
-  if (unsaved.peek() > 0 && !isGivenUp) event.preventDefault();
+  if (unsaved.peek().length > 0 && !isGivenUp) event.preventDefault();
 });
 
 /** The page that is shown. */
@@ -34,7 +44,7 @@ let isAllowed = false;
 
 // The browser calls the listeners of this event in their order. The router's come later: it begins with the first rendering.
 window.addEventListener("popstate", (event) => {
-  if (isAllowed || unsaved.peek() === 0 || location.pathname === here.path) {
+  if (isAllowed || unsaved.peek().length === 0 || location.pathname === here.path) {
     isAllowed = false;
     return;
   }
@@ -53,7 +63,7 @@ export function LeaveGuard() {
   here = { url, path };
   useEffect(() => {
     const click = (event: MouseEvent) => {
-      const target = unsaved.peek() > 0 ? followed(event) : undefined;
+      const target = unsaved.peek().length > 0 ? followed(event) : undefined;
       if (target === undefined || target.pathname === here.path) return;
       event.preventDefault();
       event.stopPropagation();
@@ -64,7 +74,8 @@ export function LeaveGuard() {
   }, []);
   const go = leave.value;
   if (go === undefined) return null;
-  return <Discard onDiscard={go} onClose={() => (leave.value = undefined)} />;
+  const question = unsaved.value.at(-1)?.question;
+  return <Discard question={question} onDiscard={go} onClose={() => (leave.value = undefined)} />;
 }
 
 /** The page of this host that a click opens in this window, if it opens one. */
@@ -75,16 +86,22 @@ function followed(event: MouseEvent): URL | undefined {
   return link.origin === location.origin ? new URL(link.href) : undefined;
 }
 
-/** Asks whether changes that are not saved may go. */
-export function Discard({ onDiscard, onClose }: { onDiscard: () => void; onClose: () => void }) {
+interface DiscardProps {
+  question?: Question | undefined;
+  onDiscard: () => void;
+  onClose: () => void;
+}
+
+/** Asks whether something may be lost: changes that are not saved, unless the question tells another thing. */
+export function Discard({ question = CHANGES, onDiscard, onClose }: DiscardProps) {
   return (
     <Confirm
-      title={t("leave.title")}
-      confirm={t("leave.discard")}
+      title={t(question.title)}
+      confirm={t(question.confirm)}
       onConfirm={async () => onDiscard()}
       onClose={onClose}
     >
-      <p>{t("leave.text")}</p>
+      <p>{t(question.text)}</p>
     </Confirm>
   );
 }

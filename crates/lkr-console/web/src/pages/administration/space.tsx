@@ -18,7 +18,7 @@ import { Page, Section } from "../../ui/page";
 import { useResource } from "../../use_resource";
 import { FailedPage } from "../errors";
 import { SpaceRoleBadge } from "./names";
-import { type SpaceFacts, SpaceFields } from "./space_fields";
+import { changesOf, type SpaceFacts, SpaceFields } from "./space_fields";
 import { SpaceMembers } from "./space_members";
 
 /** The space that is always there. */
@@ -88,16 +88,20 @@ interface EditProps {
   onClose: () => void;
 }
 
-function EditSpace({ space, onDone, onClose }: EditProps) {
+function EditSpace({ space: shown, onDone, onClose }: EditProps) {
+  // What somebody else changes meanwhile stays, such as who may read: only what is changed here is sent.
+  const [space] = useState(shown);
   const { title, description, read, write } = space;
   const [facts, setFacts] = useState<SpaceFacts>({ title, description, read, write });
+  const changed = changesOf(space, facts);
+  const isChanged = Object.keys(changed).length > 0;
   const save = async () => {
-    onDone(await patch("/api/v1/spaces/{space}", { path: { space: space.space }, body: facts }));
+    onDone(await patch("/api/v1/spaces/{space}", { path: { space: space.space }, body: changed }));
     knownSpaces.renew();
     say(t("common.saved"));
   };
   return (
-    <FormDialog title={t("spaces.edit")} submit={t("common.save")} onSubmit={save} onClose={onClose}>
+    <FormDialog title={t("spaces.edit")} submit={t("common.save")} isChanged={isChanged} onSubmit={save} onClose={onClose}>
       <SpaceFields facts={facts} onChange={setFacts} />
     </FormDialog>
   );

@@ -10,6 +10,16 @@ export function newSpace(): SpaceFacts {
   return { title: "", description: "", read: "members", write: "members" };
 }
 
+/** What is different in `facts`, and nothing else. */
+export function changesOf(space: SpaceFacts, facts: SpaceFacts): Partial<SpaceFacts> {
+  return {
+    ...(facts.title !== space.title && { title: facts.title }),
+    ...(facts.description !== space.description && { description: facts.description }),
+    ...(facts.read !== space.read && { read: facts.read }),
+    ...(facts.write !== space.write && { write: facts.write }),
+  };
+}
+
 export function SpaceFields({ facts, onChange }: { facts: SpaceFacts; onChange: (facts: SpaceFacts) => void }) {
   const change = (change: Partial<SpaceFacts>) => onChange({ ...facts, ...change });
   const mayAllWrite = facts.read === "everyone";

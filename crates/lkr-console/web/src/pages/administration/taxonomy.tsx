@@ -14,6 +14,7 @@ import { Page, Section } from "../../ui/page";
 import { useResource } from "../../use_resource";
 import { FollowedTask } from "./followed_task";
 import { categoryCounts, categoryHref, spaceOrAllChoices } from "./names";
+import { branchesOf, type TreeItem } from "./taxonomy/tree";
 
 /** The categories, and how many documents each has. */
 interface Taxonomy {
@@ -23,11 +24,13 @@ interface Taxonomy {
 }
 
 export function TaxonomyPage() {
-  const taxonomy = useResource(loadTaxonomy, []);
+  const latest = useLatestTask("reclassify");
+  // The documents have other categories when they have been classified again, which may be done before the page hears of it.
+  const taxonomy = useResource(loadTaxonomy, [latest.data?.task_id, isUnfinished(latest.data)]);
   return (
     <Page title={t("nav.taxonomy")}>
       <p class="muted">{t("taxonomy.intro")}</p>
-      <Reclassification />
+      <Reclassification latest={latest} />
       <Section title={t("taxonomy.categories")}>
         <Loaded resource={taxonomy} rows={8}>{(taxonomy) => <Tree taxonomy={taxonomy} />}</Loaded>
       </Section>
@@ -50,7 +53,8 @@ function Tree({ taxonomy }: { taxonomy: Taxonomy }) {
   return (
     <div class="card">
       <Checkbox label={t("taxonomy.details")} checked={isDetailed} onChange={setDetailed} />
-      <Branch taxonomy={taxonomy} parent={null} isDetailed={isDetailed} />
+      <Branch taxonomy={taxonomy} branch={branchesOf(taxonomy.categories)} isDetailed={isDetailed} />
+      <Former taxonomy={taxonomy} />
       <p class="category uncategorized">
         <span>{t("category.none")}</span>
         <span class="category-count">{t("taxonomy.documents", { n: taxonomy.uncategorized })}</span>
@@ -59,21 +63,40 @@ function Tree({ taxonomy }: { taxonomy: Taxonomy }) {
   );
 }
 
+/** Categories that documents have, and the file no more: they were renamed or removed there. */
+function Former({ taxonomy: { categories, counts } }: { taxonomy: Taxonomy }) {
+  const known = new Set(categories.map(({ name }) => name));
+  const former = [...counts.keys()].filter((name) => !known.has(name));
+  if (former.length === 0) return null;
+  return (
+    <div class="former">
+      <p class="hint">{t("taxonomy.former")}</p>
+      <ul class="tree">
+        {former.map((name) => (
+          <li key={name} class="category">
+            <h3><Foreign>{name}</Foreign></h3>
+            <CategoryCount name={name} count={counts.get(name) ?? 0} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
 interface BranchProps {
   taxonomy: Taxonomy;
-  parent: string | null;
+  branch: TreeItem[];
   isDetailed: boolean;
 }
 
-function Branch({ taxonomy, parent, isDetailed }: BranchProps) {
-  const children = taxonomy.categories.filter((category) => category.parent === parent);
-  if (children.length === 0) return null;
+function Branch({ taxonomy, branch, isDetailed }: BranchProps) {
+  if (branch.length === 0) return null;
   return (
     <ul class="tree">
-      {children.map((category) => (
+      {branch.map(({ category, children }) => (
         <li key={category.id}>
           <CategoryLine category={category} count={taxonomy.counts.get(category.name) ?? 0} isDetailed={isDetailed} />
-          <Branch taxonomy={taxonomy} parent={category.id} isDetailed={isDetailed} />
+          <Branch taxonomy={taxonomy} branch={children} isDetailed={isDetailed} />
         </li>
       ))}
     </ul>
@@ -89,20 +112,23 @@ function CategoryLine({ category, count, isDetailed }: { category: Category; cou
         {isDetailed && description !== "" && <p dir="auto">{description}</p>}
         {isDetailed && keywords.length > 0 && <p class="hint" dir="auto">{keywords.join(" · ")}</p>}
       </div>
-      {count === 0 ? (
-        <span class="category-count muted">{number(0)}</span>
-      ) : (
-        <a class="category-count" href={categoryHref(name)}>
-          {t("taxonomy.documents", { n: count })}
-          <span class="visually-hidden">: {name}</span>
-        </a>
-      )}
+      <CategoryCount name={name} count={count} />
     </div>
   );
 }
 
-function Reclassification() {
-  const latest = useLatestTask("reclassify");
+/** How many documents a category has, and the way to them. */
+function CategoryCount({ name, count }: { name: string; count: number }) {
+  if (count === 0) return <span class="category-count muted">{number(0)}</span>;
+  return (
+    <a class="category-count" href={categoryHref(name)}>
+      {t("taxonomy.documents", { n: count })}
+      <span class="visually-hidden">: {name}</span>
+    </a>
+  );
+}
+
+function Reclassification({ latest }: { latest: ReturnType<typeof useLatestTask> }) {
   const spaces = useShared(knownSpaces);
   const [space, setSpace] = useState("");
   const [isAsking, setAsking] = useState(false);

@@ -101,7 +101,6 @@ export function PasswordField({ value, onInput }: { value: string; onInput: (val
       value={value}
       onInput={onInput}
       required
-      maxLength={128}
       pattern=".{8,128}"
       autocomplete="off"
       autocapitalize="none"

@@ -122,7 +122,6 @@ function CreateWebhook({ onDone, onClose }: CreateProps) {
         value={secret}
         onInput={setSecret}
         autocomplete="new-password"
-        maxLength={256}
       />
     </FormDialog>
   );

@@ -2,6 +2,9 @@
 export const access = {
   "secret.once": "This is shown once. Copy it now: the server keeps no readable copy.",
   "secret.done": "I have copied it",
+  "secret.leave": "Leave without a copy?",
+  "secret.leave_text": "The server does not show this again.",
+  "secret.leave_confirm": "Leave",
   "spaces.intro": "A space is a set of documents with rights of its own.",
   "spaces.create": "Create a space",
   "spaces.created": "The space {name} is created.",

@@ -3,6 +3,9 @@ import type { access as english } from "./access.en";
 export const access: Record<keyof typeof english, string> = {
   "secret.once": "此内容只显示一次，请立即复制：服务器不保存可读的副本。",
   "secret.done": "我已复制",
+  "secret.leave": "不复制就离开？",
+  "secret.leave_text": "服务器不会再次显示此内容。",
+  "secret.leave_confirm": "离开",
   "spaces.intro": "空间是一组拥有独立权限的文档。",
   "spaces.create": "新建空间",
   "spaces.created": "空间 {name} 已创建。",

@@ -117,7 +117,6 @@ function KeyField({ path, stored, value, onChange }: FieldProps) {
         type="password"
         placeholder={isStored ? KEY_MASK : ""}
         value={typed}
-        maxLength={4096}
         autocomplete="new-password"
         disabled={isStored && value === null}
         onInput={(text) => onChange(text === "" ? (stored ?? null) : text)}

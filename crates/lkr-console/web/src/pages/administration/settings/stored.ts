@@ -15,5 +15,13 @@ export async function loadSettings(signal: AbortSignal): Promise<Stored> {
 /** The settings of a response. */
 export async function storedOf(response: Response): Promise<Stored> {
   const { data } = (await response.json()) as { data: Values };
-  return { values: data, etag: response.headers.get("ETag") ?? "" };
+  return { values: data, etag: sentTag(response.headers.get("ETag") ?? "") };
+}
+
+/**
+ * The tag as the server sent it. A proxy that compresses responses marks it as weak (nginx), or names the compression in it
+ * (Caddy, Apache). The server would take such a tag for an old one.
+ */
+export function sentTag(received: string): string {
+  return received.replace(/^W\//, "").replace(/-(?:gzip|br|zstd|deflate)"$/, '"');
 }
