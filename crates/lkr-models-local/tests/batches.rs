@@ -137,12 +137,12 @@ async fn check_batches(embedder: &LocalEmbedder) {
     let text = |n: usize| {
         (0..1 + n * n % 97).map(|at| WORDS[(n + at * at) % WORDS.len()]).collect::<Vec<_>>().join(" ")
     };
-    let texts: Vec<String> = (0..48).map(text).collect();
+    let texts: Vec<String> = (0..24).map(text).collect();
     let mut alone = Vec::new();
     for text in &texts {
         alone.extend(embedder.embed(EmbedKind::Passage, std::slice::from_ref(text)).await.unwrap());
     }
-    for size in [2, 3, 7, 48] {
+    for size in [2, 3, 7, 24] {
         for (texts, expected) in texts.chunks(size).zip(alone.chunks(size)) {
             let together = embedder.embed(EmbedKind::Passage, texts).await.unwrap();
             let bits = |vectors: &[Vec<f32>]| -> Vec<Vec<u32>> {
