@@ -130,7 +130,7 @@ fn documents_are_read_with_their_format_and_marked_exactly() {
 }
 
 #[test]
-fn administration_follows_changes_made_elsewhere() {
+fn administration_loses_nothing_and_follows_changes() {
     run_in_browser("administration", &server(&[ADMIN]), |_| {});
 }
 

@@ -33,7 +33,7 @@ interface Login {
 
 /** Takes up the session of the cookie, if there is one. */
 export async function resume(): Promise<void> {
-  listenToErrors(noticeEnd);
+  listenToErrors(noticeRefusal);
   if (!options.session) {
     session.value = { state: "anonymous" };
     return;
@@ -178,8 +178,8 @@ async function followRole(): Promise<void> {
   if (me.role !== current.user.role) session.value = { state: "user", user: { ...current.user, role: me.role } };
 }
 
-/** A session that ends while the page is open is told, and the page asks for a login. */
-function noticeEnd(error: ApiError): void {
+/** Follows what a refusal says of the session: its end, a role that was lost, a password that must be changed. */
+function noticeRefusal(error: ApiError): void {
   const current = session.peek();
   if (current.state !== "user") return;
   if (error.code === Code.unauthenticated) end();

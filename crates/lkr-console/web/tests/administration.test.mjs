@@ -1,4 +1,4 @@
-// What the pages of the administration show of changes that were made elsewhere.
+// The pages of the administration: what they show of changes made elsewhere, and what they do not let get lost.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ADMIN, BASE, WIDTHS, addText, api, checkAccessibility, checkWidth, once, settled, shoot, signIn, visit } from "./browser.mjs";
@@ -73,6 +73,7 @@ test("settings are saved behind a proxy that compresses", async (t) => {
   const threshold = page.getByRole("spinbutton", { name: /bits/i });
   for (const bits of [7, 8]) {
     await threshold.fill(String(bits));
+    await page.getByText("1 change is not saved.").waitFor();
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("1 change is not saved.").waitFor({ state: "detached" });
     assert.equal((await api("GET", "/settings")).dedup.simhash_threshold, bits);
@@ -88,7 +89,7 @@ test("an admin who is one no more sees what a user sees", async (t) => {
   await settled(page);
   await api("PATCH", "/users/former-admin", { role: "user" });
   await page.getByRole("link", { name: "Webhooks" }).click();
-  await page.getByText("This is not open to you").waitFor();
+  await page.getByRole("heading", { name: "This is not open to you", level: 1 }).waitFor();
   await page.getByRole("link", { name: "Audit log" }).waitFor({ state: "detached" });
   assert.equal(await page.getByRole("link", { name: "Documents" }).count(), 1);
 });

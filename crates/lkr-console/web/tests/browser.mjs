@@ -56,6 +56,8 @@ export async function visit(t, { width = WIDTHS.desktop, theme = "light", langua
     void dialog.accept();
   });
   t.after(async () => {
+    // A request that a test answers may still be under way.
+    await page.unrouteAll({ behavior: "ignoreErrors" });
     await context.close();
     assert.deepEqual(faults, [], "what the browser reported");
   });

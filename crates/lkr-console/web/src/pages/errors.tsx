@@ -1,4 +1,5 @@
 // Pages for what cannot be shown.
+import { useLayoutEffect } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import { Code } from "../api/client";
 import { t } from "../i18n";
@@ -19,6 +20,10 @@ export function MissingPage() {
 }
 
 export function ForbiddenPage() {
+  // What had the focus is gone if this takes the place of a page that was open.
+  useLayoutEffect(() => {
+    if (document.activeElement === document.body) document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
+  }, []);
   return (
     <Page title={t("forbidden.title")} isTitleHidden>
       <Empty icon="shield" title={t("forbidden.title")}>

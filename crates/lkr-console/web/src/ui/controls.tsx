@@ -69,7 +69,7 @@ interface InputProps {
   placeholder?: string;
   required?: boolean;
   disabled?: boolean;
-  /** Not for what a person cannot see or has elsewhere too, such as a password: the browser cuts it silently. */
+  /** Not for passwords and keys: the browser silently cuts what is pasted. */
   maxLength?: number;
   /** A number, or a date such as 2026-11-25. */
   min?: number | string;

@@ -1,7 +1,8 @@
 // Dialogs with a form, and the dialog that shows a secret once.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
+import { isHidden } from "../session";
 import { useAction } from "../use_resource";
 import { Button, Cancel, CopyButton, Field, FormButtons, submitting } from "./controls";
 import { Dialog } from "./dialog";
@@ -28,7 +29,7 @@ export function FormDialog({ title, submit, onSubmit, onClose, isChanged = false
   const close = () => (isChanged ? setAsking(true) : onClose());
   const form = useRef<HTMLFormElement>(null);
   // The dialog would begin at its button for closing.
-  useEffect(() => form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus(), []);
+  useLayoutEffect(() => form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus(), []);
   return (
     <Dialog title={title} onClose={close}>
       <form
@@ -67,14 +68,18 @@ const WITHOUT_COPY: Question = { title: "secret.leave", text: "secret.leave_text
 export function SecretDialog({ title, label, secret, hint, onClose }: SecretProps) {
   const [isCopied, setCopied] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  // After the dialog's own effect, which opens it. A page that was hidden opens it again.
+  const isClosed = isHidden.value;
+  useLayoutEffect(() => field.current?.focus(), [isClosed]);
   useUnsaved(!isCopied, WITHOUT_COPY);
+  const [isAsking, setAsking] = useState(false);
   const copied = (isDone: boolean) => {
     setCopied(isDone);
     sayCopied(isDone);
   };
   return (
-    <Dialog title={title} onClose={onClose} isKept>
+    <Dialog title={title} onClose={isCopied ? onClose : () => setAsking(true)} isKept>
+      {isAsking && <Discard question={WITHOUT_COPY} onDiscard={onClose} onClose={() => setAsking(false)} />}
       <div class="stack">
         <Notice kind="warning">{t("secret.once")}</Notice>
         <Field label={label} hint={hint}>

@@ -96,6 +96,7 @@ function EditSpace({ space: shown, onDone, onClose }: EditProps) {
   const changed = changesOf(space, facts);
   const isChanged = Object.keys(changed).length > 0;
   const save = async () => {
+    if (!isChanged) return onClose();
     onDone(await patch("/api/v1/spaces/{space}", { path: { space: space.space }, body: changed }));
     knownSpaces.renew();
     say(t("common.saved"));

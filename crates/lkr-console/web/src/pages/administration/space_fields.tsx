@@ -10,13 +10,13 @@ export function newSpace(): SpaceFacts {
   return { title: "", description: "", read: "members", write: "members" };
 }
 
-/** What is different in `facts`, and nothing else. */
+/** What is different in `facts`. Who reads and who writes go together: the server refuses some pairs. */
 export function changesOf(space: SpaceFacts, facts: SpaceFacts): Partial<SpaceFacts> {
+  const { title, description, read, write } = facts;
   return {
-    ...(facts.title !== space.title && { title: facts.title }),
-    ...(facts.description !== space.description && { description: facts.description }),
-    ...(facts.read !== space.read && { read: facts.read }),
-    ...(facts.write !== space.write && { write: facts.write }),
+    ...(title !== space.title && { title }),
+    ...(description !== space.description && { description }),
+    ...((read !== space.read || write !== space.write) && { read, write }),
   };
 }
 

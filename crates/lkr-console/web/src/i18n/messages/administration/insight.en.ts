@@ -5,7 +5,7 @@ export const insight = {
   "taxonomy.details": "Show descriptions and keywords",
   "taxonomy.empty": "No categories",
   "taxonomy.documents": "{n} document|{n} documents",
-  "taxonomy.former": "Not in the file any more. Documents with these categories get another one when they are classified again, unless a person set it.",
+  "taxonomy.former": "Not in the file any more. Classifying again gives these documents a category of the file, or none, unless a person set theirs.",
   "taxonomy.reclassify": "Classify again",
   "taxonomy.reclassify_hint": "Needed after the categories or the model have changed. A category that a person set is kept.",
   "taxonomy.where": "Documents of",

@@ -6,7 +6,7 @@ export const insight: Record<keyof typeof english, string> = {
   "taxonomy.details": "显示说明和关键词",
   "taxonomy.empty": "没有分类",
   "taxonomy.documents": "{n} 个文档",
-  "taxonomy.former": "已不在分类文件中。具有这些分类的文档在重新分类时会得到其他分类，人工设置的除外。",
+  "taxonomy.former": "已不在分类文件中。重新分类会为这些文档设置文件中的分类，或不设分类；人工设置的除外。",
   "taxonomy.reclassify": "重新分类",
   "taxonomy.reclassify_hint": "分类或模型变化后需要重新分类。人工设置的分类会保留。",
   "taxonomy.where": "文档范围",

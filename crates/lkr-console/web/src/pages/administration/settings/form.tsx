@@ -1,5 +1,5 @@
 // The form of the settings, made from the server's schema.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Code, send } from "../../../api/client";
 import { t } from "../../../i18n";
 import { Button } from "../../../ui/controls";
@@ -24,7 +24,7 @@ interface FormProps {
 export function SettingsForm({ stored, offers, schema, onSaved, onReload }: FormProps) {
   const [draft, setDraft] = useState(stored.values);
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => setDraft(stored.values), [stored.etag]);
+  useLayoutEffect(() => setDraft(stored.values), [stored.etag]);
   const [isAsking, setAsking] = useState(false);
   const [isSaved, setSaved] = useState(false);
   const changes = changesOf(stored.values, draft);
