@@ -2,13 +2,11 @@
 """Load a server for long, with deletes, and show whether memory and disk stay as they are.
 
 usage: soak.py LKR COLLECTION [--model FOLDER] [--seconds 3600] [--rate 30] [--kind search=8,cached=4,add=2,delete=2]
-               [--task-retention MINUTES]
 
 LKR is the program, COLLECTION a folder with docs.jsonl or corpus.jsonl and with queries. The server has an empty data folder,
 to which all documents of the collection are added first. Then `lkr bench load` sends requests at a fixed rate, and every minute
 is printed how much anonymous memory the server has, how much its folder takes, and how many documents and chunks it has. Compared are the
-mean of the first and the last quarter, the first five minutes left out. Records of tasks are kept for 30 days unless MINUTES says
-less. Needs Linux.
+mean of the first and the last quarter, the first five minutes left out. Needs Linux.
 """
 import argparse
 import os
@@ -60,9 +58,8 @@ def compare(rows):
 
 
 def soak(arguments, folder):
-    settings = {"LKR_MODEL_DIR": arguments.model, "LKR_TASK_RETENTION_MINUTES": arguments.task_retention}
-    settings = {name: value for name, value in settings.items() if value}
-    with serving(arguments.lkr, folder, **settings) as (server, url, environment):
+    model = {"LKR_MODEL_DIR": arguments.model} if arguments.model else {}
+    with serving(arguments.lkr, folder, **model) as (server, url, environment):
         api = f"{url}/api/v1"
         # A key does not expire during the run, a session may.
         token = data(f"{api}/auth/keys", {"name": "soak"}, log_in(api, folder / "data"))["key"]
@@ -89,7 +86,6 @@ def main():
     parser.add_argument("--seconds", type=int, default=3600)
     parser.add_argument("--rate", type=int, default=30)
     parser.add_argument("--kind", default="search=8,cached=4,add=2,delete=2")
-    parser.add_argument("--task-retention")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         raise SystemExit(soak(arguments, pathlib.Path(folder)))

@@ -56,7 +56,7 @@ pub struct Auth {
     pub(crate) session_ttl: Duration,
     pub(crate) hasher: Hasher,
     pub(crate) throttle: Throttle,
-    /// Held while an account is changed or gets a key, by its name in small letters. Many changes at once would make each
+    /// Held while an admin changes an account and while it gets a key, by its name in small letters. Many changes at once would make each
     /// other fail: each writes the account's record if it is as it was read.
     pub(crate) changing: KeyedMutex,
     /// The hash of the operator's token.

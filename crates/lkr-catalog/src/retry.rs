@@ -66,8 +66,8 @@ impl Catalog {
         Ok(Some(task))
     }
 
-    /// Whether the record of this task, which had no result, was removed within the last hour. A record that is missing otherwise was
-    /// lost by the state store.
+    /// Whether the record of this task was removed within the last hour, less than an hour after it had ended without a result. The
+    /// record of a task that a worker ran until now is missing otherwise only if the state store lost it.
     ///
     /// # Errors
     /// Those of the state store.

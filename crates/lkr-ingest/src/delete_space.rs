@@ -11,7 +11,8 @@ use crate::{
 const PAGE: usize = 100;
 
 /// Deletes the documents of the task's space, cancels its unfinished tasks, discards what its failed ones keep, and ends the space
-/// with the task. Nothing is accepted in the space meanwhile. A repeated attempt continues with what is left, and its result counts all attempts.
+/// with the task. Nothing is accepted in the space meanwhile. A repeated attempt continues with what is left, and its result counts
+/// all attempts.
 pub(crate) async fn delete_space(
     state: &IngestState,
     active: ActiveTask,

@@ -16,7 +16,7 @@ use futures_util::{
 use lkr_catalog::{Task, Texts};
 use lkr_domain::{Creator, TaskId};
 use lkr_state::{TaskQueue, Work};
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, task::unconstrained};
 
 use crate::{Error, ErrorKind, Result, gc::Gc, text_budget::SHORT_BYTES};
 
@@ -143,8 +143,9 @@ impl Queueing {
     }
 }
 
-/// Queues tasks in the flows of their accounts, and says of each whether that succeeded. They are queued in their order, and many at
-/// once, because a store that waits for the disk commits what waits together.
+/// Queues tasks in the flows of their accounts, and says of each whether that succeeded. Many are queued at once, because a store that
+/// waits for the disk commits what waits together. They reach the queue in their order; one that uses several connections may change it
+/// among these.
 pub(crate) fn enqueue_all<'a>(
     queue: &'a dyn TaskQueue,
     texts: &'a Texts,
@@ -152,7 +153,9 @@ pub(crate) fn enqueue_all<'a>(
 ) -> BoxStream<'a, (TaskId, Result<()>)> {
     let works = tasks.map(move |task| async move { (task.task_id, work_of(texts, task).await) });
     let enqueue = move |(task, work): (TaskId, Work)| async move {
-        (task, queue.enqueue(task, work, Duration::ZERO).await.map_err(Error::from))
+        // The budget of a task of the runtime would end in the middle, and what is left would be polled in another order.
+        let enqueued = unconstrained(queue.enqueue(task, work, Duration::ZERO)).await;
+        (task, enqueued.map_err(Error::from))
     };
     stream::iter(works).buffered(AT_ONCE).map(enqueue).buffered(AT_ONCE).boxed()
 }

@@ -227,7 +227,7 @@ impl<J: Jobs> Runner<J> {
         if self.catalog.task(task_id).await?.is_some() || self.catalog.was_forgotten(task_id).await? {
             return self.jobs.clean_up(task).await;
         }
-        tracing::warn!(%task_id, "the state store lost a task that was running; what the task stored is kept for 'lkr doctor'");
+        tracing::warn!(%task_id, "the record of a running task is gone; what the task stored is kept for 'lkr doctor'");
         Ok(())
     }
 

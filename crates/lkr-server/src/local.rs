@@ -84,12 +84,12 @@ impl LocalServer {
         self.token.token()
     }
 
-    /// Stops the server, and waits until it has ended: up to a second if connections are open.
+    /// Stops the server, and waits until it has ended: a fifth of a second longer if connections are open.
     ///
     /// # Errors
     /// Why the server failed.
     pub fn stop(self) -> Result<()> {
-        // Threads that have no connection end at once, others look once a second whether they have some.
+        // Without connections the server ends at once; otherwise it waits for the last bytes of responses.
         thread::sleep(CLOSED_CONNECTIONS_PAUSE);
         // Without a receiver the server has ended.
         let _ = self.stop.send(());

@@ -124,7 +124,7 @@ async fn open_knowledge_base(
     options.contention = Some(app.contention_observer());
     options.observer = Some(app.task_observer());
     options.ingest_runtime = Some(ingestion.clone());
-    options.ingest.retention = Duration::from_secs(60 * config.task_retention_minutes);
+    options.ingest.retention = Duration::from_secs(24 * 3600 * config.task_retention_days);
     options.stores = stores;
     options.wait_for_stores = true;
     if config.role == ProcessRole::Api {

@@ -94,14 +94,10 @@ impl RedisSentinels {
     /// Keeps the sentinels from choosing another master because the present one does not answer for a second on a busy machine: the
     /// former master may not have copied its data yet, and would bring back its own.
     fn keep_master(&self) {
-        for sentinel in &self.sentinels {
-            let set = ["SENTINEL", "SET", MASTER, "down-after-milliseconds", "60000"];
-            let answer = sentinel.command(&set);
-            assert!(
-                answer.as_ref().is_ok_and(|answer| answer.starts_with("+OK")),
-                "{sentinel:?} does not keep the master: {answer:?}"
-            );
-        }
+        let set = ["SENTINEL", "SET", MASTER, "down-after-milliseconds", "60000"];
+        let is_set =
+            |sentinel: &RedisServer| sentinel.command(&set).is_ok_and(|answer| answer.starts_with("+OK"));
+        self.wait("the sentinels do not keep the master", || self.sentinels.iter().all(is_set));
     }
 
     /// Has the sentinels make another server the master while the old one works.

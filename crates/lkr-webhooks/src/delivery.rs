@@ -62,6 +62,7 @@ pub(crate) async fn lease_due(
         // Another process took one of them.
         false => lease_each(state, due).await?,
     };
+    // If this fails, they are due again when the lease ends.
     let keys: Vec<_> = taken.iter().map(|due| due.leased_key.clone()).collect();
     let records = state.get_many(&keys).await?;
     let leased = taken.into_iter().zip(records).filter_map(|(due, record)| {

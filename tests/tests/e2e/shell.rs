@@ -116,7 +116,7 @@ fn login_keeps_a_private_key_and_logout_deletes_it() {
     assert!(!fs::read_to_string(file).unwrap().contains("lkr_"));
     assert_eq!(lkr.run(&["logout"]).status.code(), Some(4));
 
-    // Nothing is left to delete of a key that somebody else deleted.
+    // Of a key that somebody else deleted it is not said that it stays valid.
     let login = lkr.run_with_input(&["--server", &server.url(), "login"], &format!("{ADMIN_PASSWORD}\n"));
     assert!(login.status.success(), "{}", printed(&login));
     let key = lkr.json(&["keys"])[0]["id"].as_str().unwrap().to_owned();

@@ -118,7 +118,7 @@ fn each_alert_is_raised_in_a_test() {
 
 #[test]
 fn keys_that_samples_set_are_documented() {
-    let documented = [read("docs/configuration.md"), read("docs/scaling.md")].concat();
+    let documented = ["docs/configuration.md", "docs/scaling.md", "docs/cli.md"].map(read).concat();
     let documented = words(&documented, &["LKR_"]);
     let mut count = 0;
     for path in files_below("deploy") {

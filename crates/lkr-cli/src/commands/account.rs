@@ -104,9 +104,10 @@ pub(crate) fn log_out(args: &LogoutArgs) -> Result<ExitCode> {
     logins.write()?;
     if let Some(key_id) = &login.key_id {
         let client = Client::new(&server).with_bearer(&login.token);
-        let deleted = client.delete(&format!("/auth/keys/{}", segment(key_id)));
-        if let Some(error) = deleted.err().filter(|error| !is_of_unknown_key(error)) {
-            output.warn(&format!("the key {key_id} stays valid on the server: {error:#}"))?;
+        if let Err(error) = client.delete(&format!("/auth/keys/{}", segment(key_id)))
+            && let Some(warning) = warning_of(key_id, &error)
+        {
+            output.warn(&warning)?;
         }
     }
     output.note(&match &logins.default {
@@ -161,9 +162,16 @@ fn delete_key(client: &Client, login: &SavedLogin) {
     }
 }
 
-/// Whether the server does not know the key any more, so that there is nothing to delete.
-fn is_of_unknown_key(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(ApiError { code: Some(1004 | 1005), .. }))
+/// What to tell about a key that could not be deleted; `None` if the server has no such key.
+fn warning_of(key_id: &str, error: &anyhow::Error) -> Option<String> {
+    match error.downcast_ref() {
+        Some(ApiError { code: Some(1004), .. }) => None,
+        Some(ApiError { code: Some(1005), .. }) => Some(format!(
+            "the server does not accept the key {key_id}; it is deleted or expired, or its account is disabled, and then it is valid again \
+             once that is enabled"
+        )),
+        _ => Some(format!("the key {key_id} stays valid on the server: {error:#}")),
+    }
 }
 
 fn with_session(client: &Client, session: &Value) -> Client {

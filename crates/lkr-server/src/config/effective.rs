@@ -104,8 +104,8 @@ pub struct Config {
     pub auth_register_enabled: bool,
     /// The file of categories; built-in categories by default.
     pub taxonomy_path: Option<PathBuf>,
-    /// How long the records of tasks that ended are kept, in minutes.
-    pub task_retention_minutes: u64,
+    /// How long the records of tasks that ended are kept, in days.
+    pub task_retention_days: u64,
     /// The address of the OpenTelemetry collector that receives traces (OTLP over HTTP); no traces by default.
     pub otlp_endpoint: Option<String>,
     /// The format of log lines.
@@ -225,7 +225,7 @@ impl Default for Config {
             pdfium_library: None,
             auth_register_enabled: false,
             taxonomy_path: None,
-            task_retention_minutes: 30 * 24 * 60,
+            task_retention_days: 30,
             otlp_endpoint: None,
             log_format: LogFormat::Text,
             slow_search_ms: 1_000,

@@ -390,12 +390,12 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "File of categories; built-in categories by default"
     ),
     key!(
-        task_retention_minutes,
+        task_retention_days,
         Integer,
         Plain,
-        v::minutes,
-        |c| Some(c.task_retention_minutes.to_string()),
-        "How long the records of tasks that ended are kept, in minutes"
+        v::days,
+        |c| Some(c.task_retention_days.to_string()),
+        "How long the records of tasks that ended, and what failed ones need for a retry, are kept, in days"
     ),
     key!(
         otlp_endpoint,

@@ -105,9 +105,9 @@ pub(super) fn megabytes(text: &str) -> Parsed<u64> {
     whole_number(1..=1024 * 1024, text)
 }
 
-/// From a minute to ten years of 365 days.
-pub(super) fn minutes(text: &str) -> Parsed<u64> {
-    whole_number(1..=10 * 365 * 24 * 60, text)
+/// From a day, as long as idempotency keys are known, to ten years of 365 days.
+pub(super) fn days(text: &str) -> Parsed<u64> {
+    whole_number(1..=10 * 365, text)
 }
 
 /// At most one hour.

@@ -48,9 +48,13 @@ impl Rights {
 
     /// The refusal to change something in a space that the caller may read: it needs another right if the caller created it.
     pub(crate) fn change_refused(&self, what: &str, space: &SpaceName, creator: &Creator) -> ApiError {
-        ApiError::forbidden(match self.is(creator) {
-            true => format!("this needs a writer of the space {space}"),
-            false => format!("the {what} belongs to another account"),
+        if !self.is(creator) {
+            return ApiError::forbidden(format!("the {what} belongs to another account"));
+        }
+        ApiError::forbidden(match self.directory.may_write(&self.caller, space) {
+            WriteAccess::Deleting => being_deleted(space),
+            WriteAccess::Unknown => format!("the space {space} does not exist"),
+            WriteAccess::Allowed | WriteAccess::Forbidden => needs_writer(space),
         })
     }
 
@@ -62,12 +66,8 @@ impl Rights {
     pub(crate) fn check_writable(&self, space: &SpaceName) -> Result<(), ApiError> {
         match self.directory.may_write(&self.caller, space) {
             WriteAccess::Allowed => Ok(()),
-            WriteAccess::Forbidden => {
-                Err(ApiError::forbidden(format!("this needs a writer of the space {space}")))
-            }
-            WriteAccess::Deleting => {
-                Err(ApiError::new(ErrorCode::Conflict, format!("the space {space} is being deleted")))
-            }
+            WriteAccess::Forbidden => Err(ApiError::forbidden(needs_writer(space))),
+            WriteAccess::Deleting => Err(ApiError::new(ErrorCode::Conflict, being_deleted(space))),
             WriteAccess::Unknown => Err(no_space(space)),
         }
     }
@@ -132,6 +132,14 @@ impl Rights {
     fn is(&self, creator: &Creator) -> bool {
         matches!(&self.caller, Caller::Account { id, .. } if creator.is(id))
     }
+}
+
+fn needs_writer(space: &SpaceName) -> String {
+    format!("this needs a writer of the space {space}")
+}
+
+fn being_deleted(space: &SpaceName) -> String {
+    format!("the space {space} is being deleted")
 }
 
 fn no_space(name: &SpaceName) -> ApiError {

@@ -241,7 +241,7 @@ pub(crate) struct MemberList {
 /// The result of removing a member.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedMember {
-    /// The member of the path.
+    /// The member, by the own name of the account or group; as in the path if there is none.
     pub(crate) member: String,
     /// Whether it was a member.
     pub(crate) deleted: bool,

@@ -63,7 +63,7 @@ spec:
   # The pause container reaps what a killed reader of files leaves behind.
   shareProcessNamespace: true
   # The pause before the stop, and requests (30 s), tasks, deliveries, traces and blocking work.
-  terminationGracePeriodSeconds: 60
+  terminationGracePeriodSeconds: 70
   {{- with $root.Values.imagePullSecrets }}
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
