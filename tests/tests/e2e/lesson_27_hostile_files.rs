@@ -13,8 +13,9 @@ use serde_json::json;
 
 const MIB: u64 = 1024 * 1024;
 
-/// The longest time for one file. The limit of parsers is lower; the rest is for slow machines.
-const TIMEOUT: Duration = Duration::from_secs(60);
+/// The longest time for one file. The limits of parsers are seconds of the processor; the rest is for busy machines, on which readers of
+/// files, which have a lower priority, get a part of it.
+const TIMEOUT: Duration = Duration::from_secs(150);
 
 /// After this time a parser returns the text that it has read.
 const SOFT_DEADLINE: Duration = Duration::from_secs(10);

@@ -120,7 +120,7 @@ fn login_keeps_a_private_key_and_logout_deletes_it() {
     let login = lkr.run_with_input(&["--server", &server.url(), "login"], &format!("{ADMIN_PASSWORD}\n"));
     assert!(login.status.success(), "{}", printed(&login));
     let key = lkr.json(&["keys"])[0]["id"].as_str().unwrap().to_owned();
-    CommandLine::on(&server).print(&["keys", "rm", &key]);
+    let _ = CommandLine::on(&server).print(&["keys", "rm", &key]);
     let logout = lkr.run(&["logout"]);
     assert!(logout.status.success() && !printed(&logout).contains("stays valid"), "{}", printed(&logout));
 

@@ -53,7 +53,7 @@ fn sigterm_when_idle_exits_at_once() {
 #[test]
 fn sigterm_beside_idle_connections_closes_the_store() {
     let server = Server::start();
-    server.add(&json!({"text": "All is quiet."}));
+    let _ = server.add(&json!({"text": "All is quiet."}));
     for _ in 0..5 {
         let mut idle = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
         idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: lkr\r\n\r\n").unwrap();
