@@ -62,7 +62,7 @@ spec:
   enableServiceLinks: false
   # The pause container reaps what a killed reader of files leaves behind.
   shareProcessNamespace: true
-  # The pause before the stop, and requests (30 s), tasks, deliveries, traces and blocking work.
+  # The pause before the stop, and requests (30 s), tasks, deliveries, traces, blocking work and closing the stores.
   terminationGracePeriodSeconds: 70
   {{- with $root.Values.imagePullSecrets }}
   imagePullSecrets:
