@@ -43,15 +43,24 @@ lkr_domain::declare_error! {
 }
 
 impl Error {
-    /// A failure of a [`DeletionPolicy`](crate::DeletionPolicy) or of [`SpaceRecords`](crate::SpaceRecords). One that may
-    /// pass pauses the task.
+    /// A failure of a [`DeletionPolicy`](crate::DeletionPolicy). One that may pass pauses the task.
     #[must_use]
     pub fn of_policy(
         is_retryable: bool,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
+        Self::of_records("delete documents", is_retryable, source)
+    }
+
+    /// A failure of [`SpaceRecords`](crate::SpaceRecords) in an operation. One that may pass pauses the task.
+    #[must_use]
+    pub fn of_records(
+        operation: &'static str,
+        is_retryable: bool,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
         let kind = if is_retryable { ErrorKind::StoreUnavailable } else { ErrorKind::Internal };
-        Self::new(kind, "delete documents", source)
+        Self::new(kind, operation, source)
     }
 
     /// Whether the task that failed should stop: it was superseded, or its fencing token no longer holds.

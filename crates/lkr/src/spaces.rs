@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use lkr_catalog::{ListOrder, Page, Task};
 use lkr_domain::{Creator, DocId, Document, Scope, SpaceName};
-use lkr_ingest::{BulkDelete, ErrorKind as IngestErrorKind, SpaceRecords};
+use lkr_ingest::{BulkDelete, SpaceRecords};
 pub use lkr_spaces::{
     Caller, Directory, Group, GroupId, GroupMember, GroupName, KeyScope, Member, MemberId, NewGroup,
     NewSpace, ReadPolicy, Space, SpaceChange, SpaceRole, Spaces, WriteAccess, WritePolicy,
@@ -145,11 +145,8 @@ pub(crate) struct StoredSpaces(pub(crate) Spaces);
 #[async_trait]
 impl SpaceRecords for StoredSpaces {
     async fn admit(&self, space: &SpaceName) -> lkr_ingest::Result<Option<Vec<Write>>> {
-        let directory = self.0.directory().await.map_err(|error| {
-            let is_away = error.is_retryable();
-            let kind = if is_away { IngestErrorKind::StoreUnavailable } else { IngestErrorKind::Internal };
-            lkr_ingest::Error::new(kind, "read spaces", error)
-        })?;
+        let directory = self.0.directory().await;
+        let directory = directory.map_err(|error| failure("read spaces", error))?;
         let is_deleted = match directory.space(space) {
             Some(space) => space.deleting.is_some(),
             None => directory.is_used(space),
@@ -164,6 +161,10 @@ impl SpaceRecords for StoredSpaces {
         end: Vec<Write>,
     ) -> lkr_ingest::Result<bool> {
         let removed = self.0.finish_delete(space, task.task_id, end).await;
-        removed.map_err(|error| lkr_ingest::Error::of_policy(error.is_retryable(), error))
+        removed.map_err(|error| failure("delete documents", error))
     }
+}
+
+fn failure(operation: &'static str, error: lkr_spaces::Error) -> lkr_ingest::Error {
+    lkr_ingest::Error::of_records(operation, error.is_retryable(), error)
 }
