@@ -6,7 +6,7 @@ import { t } from "../i18n";
 import { user } from "../session";
 import { Button } from "../ui/controls";
 import { Empty, ErrorMessage } from "../ui/feedback";
-import { Page } from "../ui/page";
+import { focusHeadingIfLost, Page } from "../ui/page";
 
 export function MissingPage() {
   return (
@@ -20,10 +20,8 @@ export function MissingPage() {
 }
 
 export function ForbiddenPage() {
-  // What had the focus is gone if this takes the place of a page that was open.
-  useLayoutEffect(() => {
-    if (document.activeElement === document.body) document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
-  }, []);
+  // It may take the place of a page that was open.
+  useLayoutEffect(focusHeadingIfLost, []);
   return (
     <Page title={t("forbidden.title")} isTitleHidden>
       <Empty icon="shield" title={t("forbidden.title")}>

@@ -6,6 +6,7 @@ import { isHidden } from "../session";
 import { useAction } from "../use_resource";
 import { Button, Cancel, FormButtons, IconButton } from "./controls";
 import { ErrorMessage } from "./feedback";
+import { focusHeadingIfLost } from "./page";
 
 interface DialogProps {
   title: string;
@@ -37,7 +38,7 @@ function returnFocus(dialog: Element): void {
     opener = above ? openers.get(above) : undefined;
   }
   if (opener instanceof HTMLElement) opener.focus();
-  if (document.activeElement === document.body) document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
+  focusHeadingIfLost();
 }
 
 /** An open dialog. It is closed by not being rendered. */

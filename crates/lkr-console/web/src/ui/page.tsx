@@ -34,6 +34,11 @@ export function Page({ title, above, actions, isTitleHidden = false, width = "wi
   );
 }
 
+/** Focuses the page's heading if what had the focus is gone. */
+export function focusHeadingIfLost(): void {
+  if (document.activeElement === document.body) document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
+}
+
 /** A part of a page with a heading of its own. */
 export function Section({ title, actions, children }: { title: string; actions?: ComponentChildren; children: ComponentChildren }) {
   return (
