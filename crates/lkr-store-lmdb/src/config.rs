@@ -36,6 +36,9 @@ pub struct LmdbOptions {
     pub build_threads: usize,
     /// The number of threads that run one batch of queries.
     pub search_threads: usize,
+    /// Queries that begin before the others of their batch are known are run by one thread, if their collections have fewer points
+    /// than this together. See docs/studies.md#begun-batches.
+    pub begun_alone_below: u64,
 }
 
 impl Default for LmdbOptions {
@@ -52,6 +55,7 @@ impl Default for LmdbOptions {
             spare_bytes: 1 << 20,
             build_threads: (cores / 4).clamp(1, 4),
             search_threads: cores.clamp(1, 4),
+            begun_alone_below: 400_000,
         }
     }
 }

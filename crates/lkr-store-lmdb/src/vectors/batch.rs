@@ -15,7 +15,7 @@ use tokio::{
     task::yield_now,
 };
 
-use super::query::run_query;
+use super::{query::run_query, registry};
 use crate::{
     env::{Kb, Snapshot},
     error::{Failure, InternalResult},
@@ -45,7 +45,11 @@ pub(crate) fn begin(shared: &Arc<StoreShared>, queries: Vec<Query>) -> InternalR
     }
     let Ok(permit) = Arc::clone(&shared.searches).try_acquire_owned() else { return Ok(None) };
     let threads = shared.options.search_threads.max(1);
-    Batch::open(shared, queries, threads, Some(permit)).map(Some)
+    let mut batch = Batch::open(shared, queries, threads, Some(permit))?;
+    if batch.suits_two_threads() {
+        batch.start_helper()?;
+    }
+    Ok(Some(batch))
 }
 
 /// A query's number in its batch, and its hits.
@@ -95,6 +99,20 @@ impl Batch {
         };
         let idle = snapshots(&shared.kb, threads)?.into_iter().map(worker).collect();
         Ok(Self { queue, queries: count, idle, helpers: Vec::new(), answered: Vec::new() })
+    }
+
+    /// Whether its queries are so many, and of so large collections, that two threads should run them. What cannot be read fails once
+    /// they run.
+    fn suits_two_threads(&self) -> bool {
+        let queries = self.queue.waiting();
+        let Some(Worker { txn, shared, .. }) = self.idle.last().filter(|_| queries.len() > 1) else {
+            return false;
+        };
+        let points = queries.iter().map(|(_, query)| {
+            let entry = registry::require(&shared.kb, txn, &query.collection).ok()?;
+            registry::next_id(&shared.kb, txn, entry.number).ok().map(u64::from)
+        });
+        points.sum::<Option<u64>>().is_some_and(|points| points >= shared.options.begun_alone_below)
     }
 
     /// Gives one worker a thread.
@@ -268,7 +286,7 @@ mod tests {
     use tokio::{runtime, task};
 
     use super::*;
-    use crate::{LmdbOptions, LmdbStore, shared::MAX_CONCURRENT_BATCHES, vectors::registry};
+    use crate::{LmdbOptions, LmdbStore, shared::MAX_CONCURRENT_BATCHES};
 
     const THREADS: usize = 3;
 
@@ -285,7 +303,11 @@ mod tests {
     }
 
     async fn opened(dir: &std::path::Path) -> Arc<StoreShared> {
-        let options = LmdbOptions { search_threads: THREADS, ..LmdbOptions::default() };
+        opened_with(dir, LmdbOptions::default()).await
+    }
+
+    async fn opened_with(dir: &std::path::Path, options: LmdbOptions) -> Arc<StoreShared> {
+        let options = LmdbOptions { search_threads: THREADS, ..options };
         let vectors = LmdbStore::open(dir, options).unwrap().vectors();
         let collection = Collection::new("points").unwrap();
         vectors.ensure(&CollectionSpec { collection, dense: None }).await.unwrap();
@@ -383,6 +405,20 @@ mod tests {
         let (_, answered) = ended.into_iter().next().unwrap().end().await.unwrap();
         assert_eq!(answered.unwrap().len(), THREADS);
         assert_eq!(begun.queue.waiting().len(), THREADS);
+    }
+
+    #[tokio::test]
+    async fn begun_batch_of_large_collections_has_a_second_thread_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = LmdbOptions { begun_alone_below: 0, ..LmdbOptions::default() };
+        let shared = opened_with(dir.path(), options).await;
+        let one = begin(&shared, queries().drain(..1).collect()).unwrap().unwrap();
+        assert_eq!((one.helpers.len(), one.idle.len()), (0, THREADS));
+        drop(one);
+        let mut begun = begin(&shared, queries()).unwrap().unwrap();
+        assert_eq!((begun.helpers.len(), begun.idle.len()), (1, THREADS - 1));
+        assert_eq!(begun.begun().await.unwrap(), vec![Vec::new(); THREADS]);
+        assert_eq!(begun.finish(&queries()).await.unwrap(), vec![Vec::new(); 2 * THREADS]);
     }
 
     #[tokio::test]

@@ -3,6 +3,10 @@
 /// The number of independent sums: four registers of eight values.
 pub(crate) const LANES: usize = 32;
 
+/// The bytes that a processor reads at once from memory.
+#[cfg(target_arch = "x86_64")]
+const CACHE_LINE: usize = 64;
+
 /// `Σ query · row`, where `row` contains little-endian values at any alignment.
 pub(crate) fn dot(query: &[f32], row: &[[u8; 4]]) -> f32 {
     dot_of(query, row, f32::from_le_bytes)
@@ -39,6 +43,23 @@ pub(crate) fn dot_codes(query: &[i16], codes: &[u8]) -> i32 {
         return unsafe { dot_codes_avx2(query, codes) };
     }
     sum_of_products(query, codes)
+}
+
+/// Asks for the bytes that begin `ahead` bytes behind the beginning of `bytes`, as many as these, so that they are in the cache once they
+/// are read. They need not exist.
+pub(crate) fn prefetch(bytes: &[u8], ahead: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..bytes.len()).step_by(CACHE_LINE) {
+        let address = bytes.as_ptr().wrapping_add(ahead + line);
+        // SAFETY: every processor of this architecture has the instruction, which reads nothing that the program sees and ignores
+        // addresses that are not mapped.
+        #[expect(unsafe_code, reason = "an instruction that takes an address")]
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (bytes, ahead);
 }
 
 /// Multiplies and adds pairs by the instruction for it, of whose registers compilers fill the half.

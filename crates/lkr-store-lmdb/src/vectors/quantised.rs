@@ -82,6 +82,11 @@ impl<'b> QuantisedRow<'b> {
         Some(Self { id: u32::from_le_bytes(*id), scale, error, codes })
     }
 
+    /// Asks for the codes of the row that is `rows` behind this one, if rows lie one after another.
+    pub(crate) fn prefetch_later(&self, rows: usize) {
+        kernel::prefetch(self.codes, rows * Self::bytes(self.codes.len()));
+    }
+
     /// Whether it has a direction; a vector of length zero has none, and of one that cannot be read it is not known.
     pub(crate) fn has_direction(&self) -> bool {
         self.scale > 0.0
