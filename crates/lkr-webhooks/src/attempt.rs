@@ -77,7 +77,8 @@ pub(crate) async fn attempt(
         leased.remove(state, &entry(DeliveryState::Expired, None)).await?;
         DeliveryOutcome::Expired
     } else {
-        let delay = retry_after.unwrap_or_else(|| backoff(options, attempts));
+        // A receiver that asks for a short pause each time is still called less and less often.
+        let delay = backoff(options, attempts).max(retry_after.unwrap_or_default());
         // However long the receiver asks to wait, the last attempt comes when the delivery expires.
         let due = now.saturating_add(millis(delay)).min(expires);
         leased.reschedule(state, due, &entry(DeliveryState::Waiting, Some(due))).await?;
