@@ -29,8 +29,7 @@ pub(crate) struct TextPage {
 /// Reads the part of a document of the scope that begins at the reference; `None` if there is no such document. A start behind
 /// the end of the text gives an empty part.
 pub(crate) async fn read(kb: &KnowledgeBase, scope: &Scope, from: Reference) -> Result<Option<TextPage>> {
-    let Some(document) = kb.document_in(scope, from.doc_id).await? else { return Ok(None) };
-    let Some(stream) = kb.text_stream(scope, from.doc_id).await? else { return Ok(None) };
+    let Some((document, stream)) = kb.document_and_text(scope, from.doc_id).await? else { return Ok(None) };
     let (read, has_more) =
         code_points(stream, from.start as usize, PAGE_CHARS).await.map_err(|error| unreadable(&error))?;
     let text = cut(&read, PAGE_TOKENS);

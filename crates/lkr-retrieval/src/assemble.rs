@@ -61,6 +61,8 @@ fn result(
     SearchResult {
         chunk_id: candidate.id,
         doc_id: document.doc_id,
+        revision: document.revision,
+        updated_at: document.updated_at,
         title: document.title.clone(),
         source: document.source.clone(),
         space: document.space.clone(),

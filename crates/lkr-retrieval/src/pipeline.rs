@@ -352,7 +352,9 @@ fn warnings(request: &SearchRequest, query: EncodedQuery, retrieved: &Retrieved)
     } else if retrieved.lacks_quoted {
         warnings.push(warning::NO_QUOTED.to_owned());
     }
-    if retrieved.ranked.candidates.is_empty() && consists_of_stop_words(&request.query) {
+    // Vectors find something for such words unless a filter lets nothing through, and that needs no explanation.
+    let asks_vectors = retrieved.legs.all.iter().any(|leg| leg.kind == LegKind::Dense && leg.queried);
+    if retrieved.ranked.candidates.is_empty() && !asks_vectors && consists_of_stop_words(&request.query) {
         warnings.push(warning::STOP_WORDS.to_owned());
     }
     match retrieved.rerank {

@@ -1,4 +1,5 @@
 use lkr_domain::{DocId, Layer, PointId, SpaceName};
+use time::OffsetDateTime;
 
 /// The response to a search.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,6 +27,10 @@ pub struct SearchResult {
     pub chunk_id: PointId,
     /// Its document.
     pub doc_id: DocId,
+    /// The document's revision that it is a part of.
+    pub revision: u64,
+    /// When the document was last changed, by an edit of its properties too.
+    pub updated_at: OffsetDateTime,
     /// The document's title.
     pub title: String,
     /// The document's source.

@@ -110,8 +110,20 @@ impl KnowledgeBase {
         scope: &Scope,
         doc_id: DocId,
     ) -> Result<Option<impl Stream<Item = std::io::Result<Bytes>> + Send + use<>>> {
+        Ok(self.document_and_text(scope, doc_id).await?.map(|(_, text)| text))
+    }
+
+    /// A live document of the scope with its extracted text, both of one revision. The text is a stream as that of
+    /// [`text_stream`](Self::text_stream).
+    pub async fn document_and_text(
+        &self,
+        scope: &Scope,
+        doc_id: DocId,
+    ) -> Result<Option<(Document, impl Stream<Item = std::io::Result<Bytes>> + Send + use<>)>> {
         self.read_consistent(scope, doc_id, "read text", |document: Document| async move {
-            self.shared.texts.parts(document.doc_id, document.revision, Some(&document.content_sha256)).await
+            let (doc_id, revision) = (document.doc_id, document.revision);
+            let text = self.shared.texts.parts(doc_id, revision, Some(&document.content_sha256)).await?;
+            Ok((document, text))
         })
         .await
     }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use lkr::{ContextPassage, ContextRequest};
+use lkr_text::prompt_tokens;
 use rmcp::model::{JsonObject, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -10,7 +11,7 @@ use serde_json::json;
 use super::{citation_url, integer, parse, tool, within};
 use crate::{
     McpServer, Result,
-    output::{fitting, json, line},
+    output::{MAX_TOKENS, fitting, json, line},
     reference::Reference,
 };
 
@@ -19,7 +20,7 @@ pub(super) const NAME: &str = "context";
 const TOKENS: u32 = 2_000;
 const LIMITS: (u32, u32) = (50, 6_000);
 
-/// The most tokens of the list of passages.
+/// The tokens that the list of passages may have beside a long text.
 const CITATION_TOKENS: usize = 2_000;
 
 #[derive(Debug, Deserialize)]
@@ -71,8 +72,15 @@ pub(super) async fn call(server: &McpServer, arguments: JsonObject) -> Result<Ve
     let started = Instant::now();
     let context = server.kb().context(&request).await?;
     server.access().gathered(&request.query, started.elapsed(), &context.profile);
-    let passages = fitting(context.passages.iter().map(Citation::from).collect(), CITATION_TOKENS)?;
-    let warnings = context.warnings.iter().map(|warning| line(warning)).collect();
+    let room = MAX_TOKENS.saturating_sub(prompt_tokens(&context.text)).max(CITATION_TOKENS);
+    let passages = fitting(context.passages.iter().map(Citation::from).collect(), room)?;
+    let mut warnings: Vec<String> = context.warnings.iter().map(|warning| line(warning)).collect();
+    let left_out = context.passages.len().saturating_sub(passages.len());
+    if left_out > 0 {
+        warnings.push(format!(
+            "the list leaves out {left_out} passages, which have no room: ask for fewer tokens"
+        ));
+    }
     Ok(vec![context.text, json(&Citations { passages, warnings })?])
 }
 

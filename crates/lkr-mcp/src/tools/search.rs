@@ -74,9 +74,13 @@ pub(super) async fn call(server: &McpServer, arguments: JsonObject) -> Result<Ve
     let started = Instant::now();
     let found = server.kb().search(&request).await?;
     server.access().searched(&request.query, started.elapsed(), found.profile.as_ref());
-    let results = found.response.results.iter().map(Hit::from).collect();
-    let warnings = found.response.warnings.iter().map(|warning| line(warning)).collect();
-    Ok(vec![json(&Answer { results: fitting(results, MAX_TOKENS)?, warnings })?])
+    let results = fitting(found.response.results.iter().map(Hit::from).collect(), MAX_TOKENS)?;
+    let mut warnings: Vec<String> = found.response.warnings.iter().map(|warning| line(warning)).collect();
+    let left_out = found.response.results.len().saturating_sub(results.len());
+    if left_out > 0 {
+        warnings.push(format!("{left_out} more results have no room: ask for fewer"));
+    }
+    Ok(vec![json(&Answer { results, warnings })?])
 }
 
 impl From<&SearchResult> for Hit {

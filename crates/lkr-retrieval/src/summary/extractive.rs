@@ -2,7 +2,10 @@
 
 use lkr_layers::summarize_passages;
 
-use crate::{Citation, SearchResult, Summary, SummaryKind, summary::markers::cite};
+use crate::{
+    Citation, SearchResult, Summary, SummaryKind,
+    summary::markers::{cite, marker_group},
+};
 
 /// The longest summary in code points, without its markers.
 const MAX_CHARS: usize = 800;
@@ -21,26 +24,36 @@ pub(super) fn extractive(query: &str, results: &[SearchResult]) -> Summary {
     Summary { text: parts.join(" "), citations, model: None, kind: SummaryKind::Extractive }
 }
 
-/// A sentence without the document's own references such as `[1]`, which would look like markers of the summary.
+/// A sentence without the document's own references such as `[1]` or `【2, 3】`, which would look like markers of the summary,
+/// nor what the removal of others makes one.
 fn without_references(sentence: &str) -> String {
-    let mut kept = String::with_capacity(sentence.len());
-    let mut rest = sentence;
-    while let Some((before, after)) = rest.split_once('[') {
-        let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-        let (number, beyond) = after.split_at_checked(end).unwrap_or((after, ""));
+    let mut text = without_groups(sentence);
+    loop {
+        let shorter = without_groups(&text);
+        if shorter.len() == text.len() {
+            return text;
+        }
+        text = shorter;
+    }
+}
+
+/// A text without the groups of markers in it. What only their removal makes a group stays.
+fn without_groups(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['[', '【']) {
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
         kept.push_str(before);
-        rest = match beyond.strip_prefix(']') {
-            Some(beyond) if !number.is_empty() => {
-                if !beyond.starts_with(char::is_alphanumeric) {
-                    kept.truncate(kept.trim_end().len());
-                }
-                beyond
+        if let Some((_, beyond)) = marker_group(from) {
+            if !beyond.starts_with(char::is_alphanumeric) {
+                kept.truncate(kept.trim_end().len());
             }
-            _ => {
-                kept.push('[');
-                after
-            }
-        };
+            rest = beyond;
+            continue;
+        }
+        let mut chars = from.chars();
+        kept.extend(chars.next());
+        rest = chars.as_str();
     }
     kept.push_str(rest);
     kept.trim_end().to_owned()
@@ -57,6 +70,8 @@ pub(crate) mod tests {
         SearchResult {
             chunk_id: PointId::from_bytes([n; 16]),
             doc_id: DocId::from_bytes([n; 16]),
+            revision: 1,
+            updated_at: time::OffsetDateTime::UNIX_EPOCH,
             title: String::new(),
             source: String::new(),
             space: lkr_domain::SpaceName::default(),
@@ -101,11 +116,15 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn without_references_removes_only_bracketed_numbers() {
+    fn without_references_removes_only_what_looks_like_markers() {
         let check = |sentence: &str, expected: &str| assert_eq!(without_references(sentence), expected);
         check("so it is.[12]", "so it is.");
         check("a[i] and a[] and [x] and [1", "a[i] and a[] and [x] and [1");
         check("[[1]]", "[]");
         check("語[3]語", "語語");
+        check("in March [1, 2] as", "in March as");
+        check("reported 【2】 by", "reported by");
+        check("others [[2]2].", "others.");
+        check("others [[[2]2]3] and 【a】", "others and 【a】");
     }
 }

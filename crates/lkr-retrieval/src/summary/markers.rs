@@ -23,7 +23,7 @@ pub(super) fn cite(citations: &mut Vec<Citation>, result: &SearchResult) -> Stri
 }
 
 /// The group of markers at the start of `text`, such as `[1]`, `[1, 2]` or `【3】`: its numbers and the rest of the text.
-fn marker_group(text: &str) -> Option<(Vec<usize>, &str)> {
+pub(super) fn marker_group(text: &str) -> Option<(Vec<usize>, &str)> {
     let (inner, after) = match text.strip_prefix('[') {
         Some(inner) => inner.split_once(']')?,
         None => text.strip_prefix('【')?.split_once('】')?,

@@ -11,7 +11,7 @@ use std::{
 use lkr_retrieval::{Fusion, GroupBy, Mode, SearchOptions, SearchRequest, SearchResponse};
 use lkr_vectors::{FailingVectors, VectorStore};
 
-use crate::base::{TestBase, TestDocument, respond, titles};
+use crate::base::{TestBase, TestDocument, WordEmbedder, respond, titles};
 
 fn request(query: &str) -> SearchRequest {
     SearchRequest { explain: true, ..SearchRequest::new(query) }
@@ -97,6 +97,20 @@ async fn query_of_stop_words_without_results_is_explained() {
             "{:?}",
             response.warnings
         );
+    }
+}
+
+#[tokio::test]
+async fn stop_words_do_not_explain_a_filter_without_matches() {
+    for (embedder, is_told) in [(None, true), (Some(WordEmbedder::new("words")), false)] {
+        let base = TestBase::new(embedder).await;
+        let text = "To be, or not to be, that is the question.";
+        base.add(TestDocument { title: "Hamlet", text, ..TestDocument::default() }).await;
+        let mut request = request("to be or not to be");
+        request.filters.source = Some("elsewhere".to_owned());
+        let response = respond(&base.searcher(), &request).await;
+        let told = response.warnings.iter().any(|warning| warning.contains("too frequent"));
+        assert_eq!((response.results.len(), told), (0, is_told), "{:?}", response.warnings);
     }
 }
 

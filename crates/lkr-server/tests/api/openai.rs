@@ -1,5 +1,7 @@
 //! The vector stores of the OpenAI API.
 
+use std::{cell::Cell, collections::BTreeSet, time::Duration};
+
 use actix_web::{http::Method, test::TestRequest};
 use serde_json::{Value, json};
 
@@ -114,6 +116,55 @@ async fn search_returns_chunks_with_falling_scores_from_0_to_1() {
     let texts: Vec<_> = both["data"].as_array().unwrap().iter().map(|it| &it["content"][0]["text"]).collect();
     assert!((2..=3).contains(&texts.len()), "each chunk is listed once: {texts:?}");
     assert_eq!(both["search_query"], json!(["volcanoes of Io", "ocean under ice"]));
+}
+
+/// A document each of whose sections names its version, which is its title, too.
+fn version(version: u32) -> Value {
+    let section =
+        |topic: &str| format!("## The {topic}\n\nThe {topic} of version {version} is deep and wide.\n\n");
+    let text: String = ["ocean", "volcano", "glacier"].into_iter().map(section).collect();
+    json!({ "text": text, "title": format!("V{version}") })
+}
+
+#[actix_web::test]
+async fn search_shows_one_revision_of_a_document_that_is_being_replaced() {
+    let api = api().await;
+    let admin = api.admin().await;
+    let doc_id = api.add(&admin, version(0)).await;
+    let is_replaced = Cell::new(false);
+    let replacing = async {
+        let path = format!("/api/v1/documents/{doc_id}");
+        for n in 1..=30 {
+            let accepted = api.call(Method::PUT, &path, &admin, Some(version(n))).await.data();
+            let task = api.ended(&admin, accepted["task_id"].as_str().unwrap()).await;
+            assert_eq!(task["status"], "done", "{task}");
+        }
+        is_replaced.set(true);
+    };
+    let searching = async || {
+        let mut shown = BTreeSet::new();
+        while !is_replaced.get() {
+            let queries = json!(["deep ocean", "wide volcano", "glacier", "version"]);
+            let page = search(&api, json!({ "query": queries, "max_num_results": 50 })).await;
+            let mut versions = BTreeSet::new();
+            for result in page["data"].as_array().unwrap() {
+                let text = result["content"][0]["text"].as_str().unwrap();
+                let (_, after) = text.split_once("version ").unwrap();
+                let title = format!("V{}", after.split(' ').next().unwrap());
+                assert_eq!(
+                    (&result["attributes"]["lkr.title"], &result["filename"]),
+                    (&json!(title), &json!(title))
+                );
+                versions.insert(title);
+            }
+            assert!(versions.len() <= 1, "{page}");
+            shown.extend(versions);
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        shown
+    };
+    let ((), first, second) = tokio::join!(replacing, searching(), searching());
+    assert!(first.len() > 1 && second.len() > 1, "{first:?} {second:?}");
 }
 
 #[actix_web::test]

@@ -11,7 +11,7 @@ use crate::{
     http::{ApiResponse, Endpoint, HandlerResult, RequestContext, SpaceReader},
     openapi::schema,
     routes::search::BODY_BYTES,
-    scored_search::{ScoredResult, scored_search},
+    scored_search::{ScoredResult, scored_searches},
     wire::openai::search::{VectorSearch, VectorSearchInput, VectorSearchPage},
 };
 
@@ -39,12 +39,12 @@ async fn search_all(
     search: &VectorSearch,
     scope: &Scope,
 ) -> Result<Vec<ScoredResult>, ApiError> {
-    let mut all = Vec::new();
-    for query in &search.queries {
+    let request = |query: &String| {
         let (query, scope) = (query.clone(), scope.clone());
-        let request = SearchRequest { query, scope, ..search.request.clone() };
-        all.extend(scored_search(cx, request, search.threshold).await?);
-    }
+        SearchRequest { query, scope, ..search.request.clone() }
+    };
+    let requests: Vec<SearchRequest> = search.queries.iter().map(request).collect();
+    let mut all = scored_searches(cx, &requests, search.threshold).await?;
     // The sort is stable, so the order of the results of one query is kept.
     all.sort_by(|a, b| b.score.total_cmp(&a.score));
     let mut seen = HashSet::new();
