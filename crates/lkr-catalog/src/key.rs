@@ -23,6 +23,9 @@ pub(crate) fn gc_pause(pause: Uuid) -> String {
     format!("{GC_PAUSES}{pause}")
 }
 
+/// The id of the knowledge base.
+pub(crate) const KNOWLEDGE_BASE: &str = "knowledge-base";
+
 /// The version of the store.
 pub(crate) const VERSION: &str = "version";
 

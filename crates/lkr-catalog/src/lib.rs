@@ -44,6 +44,7 @@ mod task_result;
 mod task_status;
 mod text_claims;
 mod text_index;
+mod text_owner;
 mod texts;
 mod uploads;
 mod verified;
@@ -90,6 +91,7 @@ pub use task_result::{
 pub use task_status::{Progress, Stage, TaskStatus};
 pub use text_claims::{StoredTextClaim, TextClaims, is_near};
 pub use text_index::{UniqueText, text_digest};
+pub use text_owner::TextOwner;
 pub use texts::{ContentDigests, ExtractedText, Texts};
 pub use uploads::Upload;
 pub use version::{FIRST_WITH_SPACES, STORE_VERSION};

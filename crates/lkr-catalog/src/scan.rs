@@ -155,7 +155,14 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
         if key == key::COLLECTIONS {
             return is_collection_state(&record).then_some(RecordContent::Standalone);
         }
-        let own = [key::GENERATION, key::VERSION, key::WITHOUT_FINGERPRINTS, key::DECLINED, key::SWEEPS];
+        let own = [
+            key::GENERATION,
+            key::VERSION,
+            key::WITHOUT_FINGERPRINTS,
+            key::DECLINED,
+            key::SWEEPS,
+            key::KNOWLEDGE_BASE,
+        ];
         let is_own = own.contains(&key);
         return Some(if is_own { RecordContent::Standalone } else { RecordContent::Unknown(record) });
     };

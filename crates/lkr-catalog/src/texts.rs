@@ -217,6 +217,39 @@ impl Texts {
         Ok(written.into_iter().collect())
     }
 
+    /// Whether a text is stored.
+    pub(crate) async fn has(&self, doc_id: DocId, revision: u64) -> Result<bool> {
+        match self.blobs.head(&path(doc_id, revision)).await {
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            head => Ok(head.map(|_| true)?),
+        }
+    }
+
+    /// Whether there are no texts at all.
+    pub(crate) async fn is_empty(&self) -> Result<bool> {
+        let prefix = Path::from(TEXTS);
+        let mut list = self.blobs.list(Some(&prefix));
+        while let Some(meta) = list.try_next().await? {
+            if meta.location.filename().and_then(parse).is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The id of the knowledge base that claimed the texts.
+    pub(crate) async fn owner(&self) -> Result<Option<String>> {
+        match self.blobs.get(&Path::from(OWNER)).await {
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            got => Ok(Some(String::from_utf8_lossy(&got?.bytes().await?).trim().to_owned())),
+        }
+    }
+
+    pub(crate) async fn set_owner(&self, id: &str) -> Result<()> {
+        self.blobs.put(&Path::from(OWNER), id.to_owned().into()).await?;
+        Ok(())
+    }
+
     /// Checks that the blob store responds.
     pub async fn health(&self) -> Result<()> {
         match self.blobs.head(&Path::from("health")).await {
@@ -226,6 +259,8 @@ impl Texts {
     }
 }
 
+/// The object with the id of the knowledge base whose texts these are.
+const OWNER: &str = "knowledge-base";
 const TEXTS: &str = "texts";
 const BLOCKS: &str = "blocks";
 const NOTES: &str = "notes";

@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream};
-use lkr_catalog::{Garbage, Task, TaskKind, l1_id};
+use lkr_catalog::{Garbage, Task, TaskKind, TextOwner, l1_id};
 use lkr_domain::{DocId, Layer};
 use lkr_vectors::{Condition, Filter, Include};
 use time::OffsetDateTime;
@@ -259,6 +259,12 @@ async fn sweep(state: &IngestState, before: OffsetDateTime) -> bool {
 /// whose document was ingested is kept: the state store has lost the record. False if collection was paused.
 async fn sweep_texts(state: &IngestState, before: OffsetDateTime) -> Result<bool> {
     let ports = &state.ports;
+    if ports.catalog.claim_texts(&ports.texts).await? != TextOwner::This {
+        tracing::warn!(
+            "the texts are not known to be this knowledge base's; those without a record are not removed"
+        );
+        return Ok(true);
+    }
     for (doc_id, revision) in ports.texts.written_before(before).await? {
         if ports.catalog.is_referenced(doc_id, revision).await? {
             continue;

@@ -3,7 +3,7 @@ use std::{
     time::Duration,
 };
 
-use lkr_catalog::{Catalog, Originals, Outbox, Texts};
+use lkr_catalog::{Catalog, Originals, Outbox, TextOwner, Texts};
 use lkr_domain::Clock;
 use lkr_ingest::{DeletionPolicy, IngestOptions, Ingestor, Ports, ReembedTrigger, TaskObserver};
 use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
@@ -17,7 +17,7 @@ use object_store::{ObjectStore, memory::InMemory};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::{
-    KnowledgeBase, Result, blocking::current_runtime, embedders::Embedders, error::During,
+    Error, ErrorKind, KnowledgeBase, Result, blocking::current_runtime, embedders::Embedders, error::During,
     evaluate::SearchEvaluator, kb::KnowledgeBaseShared, rerankers::Rerankers,
     similarity::EmbeddingClassifier, spaces::StoredSpaces,
 };
@@ -226,6 +226,7 @@ impl Builder {
     pub async fn build(self) -> Result<KnowledgeBase> {
         let current = current_runtime("open knowledge base")?;
         let stores = self.stores();
+        claim_texts(&stores.catalog, &stores.texts).await?;
         let taxonomy = self.taxonomy.clone().unwrap_or_else(Taxonomy::built_in);
         let embedders = self.embedders();
         let ingestor = self.open_ingestor(&stores, &taxonomy, &embedders, &current).await?;
@@ -356,6 +357,23 @@ impl Builder {
                 Arc::new(ChatClassifier::new(taxonomy.clone(), Arc::clone(models), Some(by_similarity)))
             }
             None => by_similarity,
+        }
+    }
+}
+
+/// Refuses the texts of another knowledge base: each would remove those of the other as left over. While the texts cannot be reached,
+/// none are removed either.
+async fn claim_texts(catalog: &Catalog, texts: &Texts) -> Result<()> {
+    match catalog.claim_texts(texts).await {
+        Ok(TextOwner::Other) => {
+            let reason = "the texts are another knowledge base's: give this one a folder or prefix of its own, or, if the other one was \
+                          given up, remove the object 'knowledge-base' beside the folder 'texts'";
+            Err(Error::new(ErrorKind::Invalid, "open knowledge base", reason))
+        }
+        Ok(TextOwner::This | TextOwner::Unknown) => Ok(()),
+        Err(error) => {
+            tracing::warn!(%error, "cannot tell whose texts these are");
+            Ok(())
         }
     }
 }

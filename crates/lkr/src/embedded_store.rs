@@ -81,7 +81,7 @@ pub(crate) fn refuse_texts_without_store(data_dir: &Path, blobs_dir: &Path) -> R
         blobs_dir.display(),
         store.display()
     );
-    Err(Error::new(ErrorKind::Conflict, "open knowledge base", reason))
+    Err(Error::new(ErrorKind::Invalid, "open knowledge base", reason))
 }
 
 /// Creates a data folder that its owner alone can read, and its parents; one that exists stays as it is.

@@ -207,10 +207,12 @@ impl RunningStores {
     /// Refuses stores that must not be worked on.
     async fn check(&self) -> Result<()> {
         let AllStores { vectors, records, blobs, .. } = &self.all;
+        // A target that is being filled lacks records, too.
+        refuse_unfinished_migration(&**records).await?;
         if self.shared.is_some() {
             refuse_lost_records(records, &**vectors, blobs).await?;
         }
-        refuse_unfinished_migration(&**records).await
+        Ok(())
     }
 
     /// Gives the stores to a knowledge base, and tells the other processes of it.

@@ -44,6 +44,11 @@ impl Default for TestStores {
 }
 
 impl TestStores {
+    /// The number of stored texts, blocks and notes.
+    pub(crate) async fn stored_blobs(&self) -> usize {
+        count_blobs(&*self.blobs).await
+    }
+
     /// Opens a knowledge base on these stores with an empty queue, as after a crash between two steps.
     pub(crate) async fn open(&self, embedder: Option<Arc<ScriptedEmbedder>>) -> KnowledgeBase {
         self.open_with(
@@ -206,6 +211,14 @@ pub(crate) fn markdown_file(file_name: &str, text: &str) -> NewFile {
 
 pub(crate) fn document(name: &str, sections: usize) -> NewDocument {
     NewDocument { text: text(name, sections), ..NewDocument::default() }
+}
+
+/// The number of texts, blocks and notes on a store, without the object that tells whose they are.
+pub(crate) async fn count_blobs(blobs: &dyn ObjectStore) -> usize {
+    use futures_util::StreamExt as _;
+    let is_text = |path: &str| path != "knowledge-base";
+    let listed = blobs.list(None).map(|meta| meta.is_ok_and(|meta| is_text(meta.location.as_ref())));
+    listed.filter(|is_text| std::future::ready(*is_text)).count().await
 }
 
 /// Waits until a condition is true, for a minute at most.

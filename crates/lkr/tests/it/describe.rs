@@ -5,11 +5,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use futures_util::StreamExt as _;
 use lkr::{
     DocumentResult, DocumentWithNodes, IngestOptions, KnowledgeBase, NewDocument, Submission, Task,
     TaskResult, TaskStatus,
-    ports::{ChatModel, Embedder, ObjectStore},
+    ports::{ChatModel, Embedder},
 };
 use lkr_models::{ChatRequest, Error, ErrorKind, ScriptedChat};
 
@@ -91,7 +90,7 @@ fn requests(model: &ScriptedChat) -> (usize, usize) {
 }
 
 async fn blobs(stores: &TestStores) -> usize {
-    stores.blobs.list(None).count().await
+    stores.stored_blobs().await
 }
 
 #[tokio::test]

@@ -301,7 +301,7 @@ async fn missing_data_file_is_reported_and_not_recreated() {
 
     fs::remove_dir_all(closed.path("store")).unwrap();
     let refused = KnowledgeBase::open(closed.folder.path()).await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
     assert!(refused.to_string().contains("there are texts in"), "{refused}");
     assert!(closed.text_path(closed.first()).exists());
 }

@@ -17,7 +17,7 @@ use lkr_models::{AdaptiveBatch, AdaptiveBatchOptions, Embedder};
 use lkr_parsers::{Parser, Source};
 use lkr_state::{ErrorKind, FailingQueue, FailingState, MemoryQueue, MemoryState};
 use lkr_vectors::Filter;
-use object_store::{ObjectStore, local::LocalFileSystem};
+use object_store::local::LocalFileSystem;
 
 use crate::common::{ScriptedEmbedder, TestStores, document, wait_for_task, wait_until};
 
@@ -30,8 +30,7 @@ pub(crate) async fn points(stores: &TestStores) -> Vec<u64> {
 }
 
 pub(crate) async fn texts(stores: &TestStores) -> usize {
-    use futures_util::StreamExt as _;
-    stores.blobs.list(None).count().await
+    stores.stored_blobs().await
 }
 
 #[tokio::test]
@@ -306,7 +305,7 @@ async fn unreadable_text_fails_its_task() {
     let kb = stores.open(Some(ScriptedEmbedder::new(0))).await;
     let task = kb.submit(document("dolerite", 1), Submission::by("eva".into())).await.unwrap();
     kb.shutdown(Duration::ZERO).await;
-    let text = files_below(folder.path()).pop().unwrap();
+    let text = files_below(&folder.path().join("texts")).pop().unwrap();
     std::fs::remove_file(&text).unwrap();
     std::os::unix::fs::symlink(&text, &text).unwrap();
 

@@ -1,6 +1,9 @@
 //! Replacing, retrying, and finding duplicates, on stores in memory and with an embedder that tests control.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    cell::Cell,
+    sync::{Arc, atomic::Ordering},
+};
 
 use futures_util::StreamExt as _;
 use lkr::{
@@ -40,7 +43,7 @@ async fn points(stores: &TestStores) -> u64 {
 }
 
 async fn blobs(stores: &TestStores) -> usize {
-    stores.blobs.list(None).count().await
+    stores.stored_blobs().await
 }
 
 /// Waits until the only points and texts are those of live documents.
@@ -321,6 +324,34 @@ async fn replacement_concurrent_with_delete_does_not_restore_the_document() {
         assert!(kb.document(doc_id).await.unwrap().is_none(), "round {round}");
     }
     wait_until_only_live_data_remains(&stores, &kb).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn document_is_read_with_the_text_of_its_revision() {
+    let kb = TestStores::default().open(None).await;
+    let version = |n: u32| NewDocument {
+        title: format!("V{n}"),
+        text: format!("This is version V{n}.\n"),
+        ..NewDocument::default()
+    };
+    let doc_id = kb.add(version(0)).await.unwrap().doc_id;
+    let is_replaced = Cell::new(false);
+    let replacing = async {
+        for n in 1..=100 {
+            let task = kb.replace(doc_id, version(n), by("eva")).await.unwrap().unwrap();
+            wait_for_task(&kb, task.task_id).await;
+        }
+        is_replaced.set(true);
+    };
+    let reading = async {
+        while !is_replaced.get() {
+            let (document, text) = kb.document_and_text(&Scope::All, doc_id).await.unwrap().unwrap();
+            let text = text.map(|bytes| bytes.unwrap()).collect::<Vec<_>>().await.concat();
+            assert_eq!(String::from_utf8(text).unwrap(), format!("This is version {}.\n", document.title));
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::join!(replacing, reading);
 }
 
 #[tokio::test]

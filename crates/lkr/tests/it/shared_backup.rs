@@ -18,10 +18,10 @@ use lkr::{
 };
 use lkr_state::{MemoryQueue, MemoryState, ProcessId, ScanOrder, StateStore as _};
 use lkr_vectors::MemoryVectors;
-use object_store::{ObjectStore as _, memory::InMemory};
+use object_store::memory::InMemory;
 use tempfile::TempDir;
 
-use crate::common::wait_until;
+use crate::common::{count_blobs, wait_until};
 
 /// Stores outside of the folders of the processes that use them.
 struct Shared {
@@ -61,8 +61,7 @@ impl Shared {
     }
 
     async fn stored_files(&self) -> usize {
-        use futures_util::StreamExt as _;
-        self.blobs.list(None).count().await
+        count_blobs(&*self.blobs).await
     }
 }
 
