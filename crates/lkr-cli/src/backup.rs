@@ -117,7 +117,12 @@ async fn archive(args: &BackupArgs, shown: &Output, is_piped: bool) -> Result<Na
         || (!folders.has_flag() && login.names_server()?);
     let bar = bytes_bar(shown, None, "backing up");
     if !from_server {
-        from_folders(&folders.find()?, *with_secret_key, bar.wrap_async_write(writer(&archive)?)).await?;
+        from_folders(
+            &folders.find_embedded("use --server")?,
+            *with_secret_key,
+            bar.wrap_async_write(writer(&archive)?),
+        )
+        .await?;
     } else {
         login.log_in()?.download("/backup", &mut bar.wrap_write(archive.as_file_mut()))?;
         if *with_secret_key {

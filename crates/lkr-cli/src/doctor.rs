@@ -60,7 +60,7 @@ fn check(args: &Args, program: &Program) -> Result<ExitCode> {
     if args.shared {
         return check_shared(args, program);
     }
-    let folders = args.folders.find()?;
+    let folders = args.folders.find_embedded("use --shared")?;
     let shown = folders.data_dir.display().to_string();
     let options = DoctorOptions { folders, repair: args.repair, readers: readers() };
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;

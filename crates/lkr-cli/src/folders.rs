@@ -37,6 +37,22 @@ impl FolderArgs {
         self.config.clone()
     }
 
+    /// The folders, for a command that reads the embedded stores in them. Fails if records or points are elsewhere by the configuration:
+    /// what is in the folders then is not the knowledge base. `remedy` says what to do.
+    pub(crate) fn find_embedded(&self, remedy: &str) -> Result<Folders> {
+        let file = self.read()?;
+        for (variable, key, embedded) in
+            [("LKR_STATE", "state", "embedded"), ("LKR_VECTORS", "vectors", "embedded")]
+        {
+            let in_file = || file.get(key).and_then(toml::Value::as_str).map(str::to_owned);
+            let value = env::var(variable).ok().filter(|value| !value.is_empty()).or_else(in_file);
+            if let Some(value) = value.filter(|value| value != embedded) {
+                bail!("{key} is {value}, so the knowledge base is not in this folder alone: {remedy}");
+            }
+        }
+        self.find()
+    }
+
     pub(crate) fn find(&self) -> Result<Folders> {
         let file = self.read()?;
         let configured = |flag: &Option<PathBuf>, variable: &str, key: &str| {

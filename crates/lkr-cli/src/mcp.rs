@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         if args.login.has_credential_flag() {
             return Err(usage("an account or a token needs --server"));
         }
-        folder::run(args.folders.find()?, args.model.clone(), args.read_only)?;
+        folder::run(args.folders.find_embedded("use --server")?, args.model.clone(), args.read_only)?;
     }
     Ok(ExitCode::SUCCESS)
 }
