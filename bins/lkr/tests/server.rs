@@ -34,8 +34,12 @@ struct Server {
 
 impl Server {
     fn start(folder: &Path) -> Self {
+        Self::start_by(command(folder))
+    }
+
+    fn start_by(mut command: Command) -> Self {
         let port = free_port();
-        let child = command(folder)
+        let child = command
             .args(["--listen", &format!("127.0.0.1:{port}"), "--data-dir", "data"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -79,9 +83,13 @@ impl Server {
 
     /// Stops the server and returns its exit code.
     fn stop(mut self) -> Option<i32> {
-        let killed = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        assert!(killed.success());
+        self.signal("TERM");
         self.child.wait().unwrap().code()
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
     }
 }
 
@@ -144,6 +152,100 @@ fn every_way_to_start_the_server_parses_the_same_flags() {
     assert!(start_error(&reset).contains("missing"), "{reset:?}");
     let command_line = lkr().arg("--help").output().unwrap();
     assert!(String::from_utf8_lossy(&command_line.stdout).contains("search"), "{command_line:?}");
+}
+
+/// A terminal that is closed sends the signal to what was started there, and `nohup` starts programs that ignore it.
+#[test]
+#[cfg(target_os = "linux")]
+fn hangup_stops_the_server_unless_it_was_started_to_ignore_it() {
+    for (start, is_ignored) in
+        [("exec env --default-signal=HUP \"$@\"", false), ("trap '' HUP; exec \"$@\"", true)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", start, "sh", env!("CARGO_BIN_EXE_lkr"), "serve"]).current_dir(folder.path());
+        let mut server = Server::start_by(shell);
+        server.signal("HUP");
+        if is_ignored {
+            std::thread::sleep(Duration::from_millis(500));
+            assert_eq!(server.call("GET", "/readyz", "", None).0, 200);
+            assert_eq!(server.stop(), Some(0));
+        } else {
+            assert_eq!(server.child.wait().unwrap().code(), Some(0));
+        }
+    }
+}
+
+/// Each would remove the texts of the other as left over.
+#[test]
+fn second_knowledge_base_on_the_same_texts_is_refused() {
+    let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let texts = one.path().join("texts");
+    let start = || {
+        let mut first = command(one.path());
+        first.env("LKR_BLOBS", &texts).env("LKR_ADMIN_PASSWORD", "a long password");
+        Server::start_by(first)
+    };
+    // It has a store, and texts of its own.
+    assert_eq!(Server::start(other.path()).stop(), Some(0));
+    let server = start();
+    let (_, session) = server.login("a long password");
+    let token = format!("Bearer {}", session["data"]["access_token"].as_str().unwrap());
+    let refused = || {
+        let mut other = command(other.path());
+        other.args(["--listen", &format!("127.0.0.1:{}", free_port()), "--data-dir", "data"]);
+        start_error(&other.env("LKR_BLOBS", &texts).env("RUST_LOG", "error").output().unwrap())
+    };
+    assert!(refused().contains("the texts are another knowledge base's"));
+    let (status, added) =
+        server.call("POST", "/api/v1/documents", &token, Some(json!({ "text": "Io has volcanoes." })));
+    assert_eq!(status, 202, "{added}");
+    assert_eq!(server.stop(), Some(0));
+    assert!(refused().contains("the texts are another knowledge base's"));
+    let server = start();
+    let started = Instant::now();
+    let doc_id = loop {
+        let (_, listed) = server.call("GET", "/api/v1/documents", &token, None);
+        if let Some(doc_id) = listed["data"]["items"][0]["doc_id"].as_str() {
+            break doc_id.to_owned();
+        }
+        assert!(started.elapsed() < TIMEOUT, "the document is not done: {listed}");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(server.call("GET", &format!("/api/v1/documents/{doc_id}/text"), &token, None).0, 200);
+}
+
+#[test]
+fn commands_on_a_folder_refuse_one_whose_records_are_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("lkr.toml");
+    fs::write(&config, "state = \"redis\"\nredis_url = \"redis://127.0.0.1:1\"\n").unwrap();
+    fs::create_dir(folder.path().join("data")).unwrap();
+    for arguments in [&["doctor", "--repair"][..], &["backup", "--output", "all.tar"], &["mcp"]] {
+        let mut lkr = command(folder.path());
+        let refused = lkr.arg0("lkr").args(arguments).args(["--data-dir", "data"]).output().unwrap();
+        assert!(!refused.status.success());
+        let error = String::from_utf8(refused.stderr).unwrap();
+        assert!(error.contains("state is redis") && error.lines().count() == 1, "{arguments:?}: {error}");
+        assert!(!folder.path().join("all.tar").exists());
+    }
+}
+
+#[test]
+fn check_config_refuses_a_taxonomy_that_a_start_would_refuse() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("taxonomy.json");
+    for text in [None, Some("[{]")] {
+        if let Some(text) = text {
+            fs::write(&file, text).unwrap();
+        }
+        let checked =
+            command(folder.path()).arg("--check-config").env("LKR_TAXONOMY_PATH", &file).output().unwrap();
+        assert!(checked.stdout.is_empty(), "{checked:?}");
+        let started = command(folder.path()).env("LKR_TAXONOMY_PATH", &file).output().unwrap();
+        assert_eq!(start_error(&checked), start_error(&started));
+        assert!(start_error(&checked).contains("taxonomy.json"), "{checked:?}");
+    }
 }
 
 #[test]
@@ -212,10 +314,8 @@ fn second_process_on_the_same_folder_or_port_fails_with_one_line() {
     assert_eq!(server.call("GET", "/readyz", "", None).0, 200, "the first process stopped serving");
 }
 
-#[test]
-fn lesson_35_stop_answers_the_request_in_flight_and_refuses_new_connections() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut server = Server::start(folder.path());
+/// A search whose body the server waits for.
+fn request_in_flight(server: &Server) -> TcpStream {
     let mut open = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     open.set_read_timeout(Some(TIMEOUT)).unwrap();
     let head = "POST /api/v1/search HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
@@ -224,7 +324,29 @@ fn lesson_35_stop_answers_the_request_in_flight_and_refuses_new_connections() {
     let mut response = [0; 25];
     open.read_exact(&mut response).unwrap();
     assert!(response.starts_with(b"HTTP/1.1 100"), "the server does not read the request");
-    assert!(Command::new("kill").arg(server.child.id().to_string()).status().unwrap().success());
+    open
+}
+
+#[test]
+fn second_signal_stops_the_server_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path());
+    let _open = request_in_flight(&server);
+    server.signal("INT");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(server.child.try_wait().unwrap().is_none(), "the server did not wait for the request in flight");
+    server.signal("INT");
+    let signalled = Instant::now();
+    assert_eq!(server.child.wait().unwrap().code(), Some(1));
+    assert!(signalled.elapsed() < Duration::from_secs(10), "{:?}", signalled.elapsed());
+}
+
+#[test]
+fn lesson_35_stop_answers_the_request_in_flight_and_refuses_new_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path());
+    let mut open = request_in_flight(&server);
+    server.signal("TERM");
     let signalled = Instant::now();
     while TcpStream::connect(("127.0.0.1", server.port)).is_ok() {
         assert!(signalled.elapsed() < TIMEOUT, "the server still accepts connections");

@@ -105,7 +105,8 @@ async fn open_knowledge_base(
     ingestion: &Handle,
 ) -> Result<KnowledgeBase> {
     let LateBound { rerankers, chat_models, outbox, deletions } = late;
-    let taxonomy = load_taxonomy(config).await?;
+    let path = config.taxonomy_path.clone();
+    let taxonomy = tokio::task::spawn_blocking(move || taxonomy(path.as_deref())).await??;
     let mut options = OpenOptions::new(&config.data_dir);
     options.blobs_dir = config.blobs_dir();
     options.uploads_dir = config.upload_dir();
@@ -153,9 +154,7 @@ fn outgoing_policy(config: &Config) -> Result<Policy> {
     Ok(config.outgoing_hosts.as_ref().map_or_else(|| Ok(Policy::any()), Policy::only)?)
 }
 
-async fn load_taxonomy(config: &Config) -> Result<Taxonomy> {
-    match config.taxonomy_path.clone() {
-        Some(path) => Ok(tokio::task::spawn_blocking(move || Taxonomy::load(&path)).await??),
-        None => Ok(Taxonomy::built_in()),
-    }
+/// The taxonomy in a file, or the built-in one.
+pub(crate) fn taxonomy(path: Option<&Path>) -> Result<Taxonomy> {
+    Ok(path.map_or_else(|| Ok(Taxonomy::built_in()), Taxonomy::load)?)
 }

@@ -1,9 +1,10 @@
 //! The program `lkr-server`: parses arguments, starts logging and runs the server until a signal.
 
-use std::{ffi::OsString, io::Write as _, process::ExitCode};
+use std::{ffi::OsString, fs, io::Write as _, process::ExitCode};
 
 use anyhow::{Context, Result};
-use tokio::signal::unix::{SignalKind, signal};
+use futures_util::future::select_all;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{
     config::{ConfigSources, LoadedConfig, WrongArgument, load, show},
@@ -11,12 +12,16 @@ use crate::{
     first_admin,
     logging::{StartedLogging, start_logging},
     memory,
+    open::taxonomy,
     run::{StartOptions, run},
     runtimes::Runtimes,
 };
 
 /// The exit status if an argument is wrong, as of other commands.
 const WRONG_ARGUMENTS: u8 = 2;
+
+/// The exit status if the server did not end in order.
+const FAILURE: u8 = 1;
 
 /// Runs the program `lkr-server` with `arguments`, the program's name first. The exit status is 0 after a signal that asks it to end, 2
 /// if an argument is wrong, and 1 if anything else failed.
@@ -49,6 +54,9 @@ fn start(arguments: Vec<OsString>) -> Result<()> {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
+    if check_only {
+        taxonomy(config.taxonomy_path.as_deref())?;
+    }
     if let Some(text) = print.or_else(|| check_only.then(|| show(&config))) {
         return std::io::stdout().write_all(text.as_bytes()).context("cannot print");
     }
@@ -60,18 +68,36 @@ fn start(arguments: Vec<OsString>) -> Result<()> {
     }
     let served = runtimes.block_on(async {
         tokio::spawn(limiter.report());
-        let (mut terminate, mut interrupt) =
-            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        run(config, StartOptions { spans, ..StartOptions::default() }, &runtimes.ingestion(), async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        })
-        .await
+        let mut signals = vec![signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
+        if !is_hangup_ignored() {
+            signals.push(signal(SignalKind::hangup())?);
+        }
+        let stop = async move {
+            next_of(&mut signals).await;
+            tokio::spawn(async move {
+                next_of(&mut signals).await;
+                tracing::warn!("stopped at once by a second signal");
+                std::process::exit(i32::from(FAILURE));
+            });
+        };
+        run(config, StartOptions { spans, ..StartOptions::default() }, &runtimes.ingestion(), stop).await
     });
     runtimes.shutdown();
     served
+}
+
+/// Waits for one of the signals.
+async fn next_of(signals: &mut [Signal]) {
+    select_all(signals.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
+}
+
+/// Whether the process was started so that it ignores the signal of a closed terminal, as `nohup` does. Only Linux tells.
+fn is_hangup_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    // The lowest bit is signal 1, which this is.
+    ignored & 1 == 1
 }
 
 /// An error and its causes in one line. A cause that an outer message already names is not repeated.

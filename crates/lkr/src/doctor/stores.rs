@@ -104,8 +104,9 @@ pub(crate) async fn refuse_lost_records(
     if !has_lost_records(records, vectors, blobs).await? {
         return Ok(());
     }
-    let reason = "the state store is empty, but there are points or texts: run 'lkr doctor --shared --repair' to restore the \
-                  records, or use empty stores";
+    let reason = "the state store is empty, but there are points or texts: if they are those of a migration that was interrupted, run \
+                  its command again; if the state store has lost its records, run 'lkr doctor --shared --repair' to restore them; else use \
+                  empty stores";
     // Unlike a store that is away, waiting does not help.
     Err(Error::new(ErrorKind::Invalid, "open knowledge base", reason))
 }
