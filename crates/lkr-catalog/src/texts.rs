@@ -85,10 +85,7 @@ impl Texts {
 
     /// Whether a text has blocks.
     pub async fn has_blocks(&self, doc_id: DocId, revision: u64) -> Result<bool> {
-        match self.blobs.head(&blocks_path(doc_id, revision)).await {
-            Err(object_store::Error::NotFound { .. }) => Ok(false),
-            head => Ok(head.map(|_| true)?),
-        }
+        self.exists(&blocks_path(doc_id, revision)).await
     }
 
     /// Reads a text.
@@ -219,7 +216,11 @@ impl Texts {
 
     /// Whether a text is stored.
     pub(crate) async fn has(&self, doc_id: DocId, revision: u64) -> Result<bool> {
-        match self.blobs.head(&path(doc_id, revision)).await {
+        self.exists(&path(doc_id, revision)).await
+    }
+
+    async fn exists(&self, path: &Path) -> Result<bool> {
+        match self.blobs.head(path).await {
             Err(object_store::Error::NotFound { .. }) => Ok(false),
             head => Ok(head.map(|_| true)?),
         }
