@@ -196,12 +196,12 @@ fn second_knowledge_base_on_the_same_texts_is_refused() {
         other.args(["--listen", &format!("127.0.0.1:{}", free_port()), "--data-dir", "data"]);
         start_error(&other.env("LKR_BLOBS", &texts).env("RUST_LOG", "error").output().unwrap())
     };
-    assert!(refused().contains("the texts are another knowledge base's"));
+    assert!(refused().contains("the texts belong to another knowledge base"));
     let (status, added) =
         server.call("POST", "/api/v1/documents", &token, Some(json!({ "text": "Io has volcanoes." })));
     assert_eq!(status, 202, "{added}");
     assert_eq!(server.stop(), Some(0));
-    assert!(refused().contains("the texts are another knowledge base's"));
+    assert!(refused().contains("the texts belong to another knowledge base"));
     let server = start();
     let started = Instant::now();
     let doc_id = loop {

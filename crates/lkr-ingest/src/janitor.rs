@@ -261,7 +261,7 @@ async fn sweep_texts(state: &IngestState, before: OffsetDateTime) -> Result<bool
     let ports = &state.ports;
     if ports.catalog.claim_texts(&ports.texts).await? != TextOwner::This {
         tracing::warn!(
-            "the texts are not known to be this knowledge base's; those without a record are not removed"
+            "cannot tell whether the texts belong to this knowledge base; those without a record are not removed"
         );
         return Ok(true);
     }

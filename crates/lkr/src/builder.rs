@@ -366,13 +366,13 @@ impl Builder {
 async fn claim_texts(catalog: &Catalog, texts: &Texts) -> Result<()> {
     match catalog.claim_texts(texts).await {
         Ok(TextOwner::Other) => {
-            let reason = "the texts are another knowledge base's: give this one a folder or prefix of its own, or, if the other one was \
+            let reason = "the texts belong to another knowledge base: give this one a folder or prefix of its own, or, if the other one was \
                           given up, remove the object 'knowledge-base' beside the folder 'texts'";
             Err(Error::new(ErrorKind::Invalid, "open knowledge base", reason))
         }
         Ok(TextOwner::This | TextOwner::Unknown) => Ok(()),
         Err(error) => {
-            tracing::warn!(%error, "cannot tell whose texts these are");
+            tracing::warn!(%error, "cannot tell whether the texts belong to this knowledge base");
             Ok(())
         }
     }

@@ -71,8 +71,8 @@ impl<'c> OpenClusters<'c> {
     }
 }
 
-/// How many rows before it is read a row is asked for: the clusters of a query are seldom in the cache, and processors do not read ahead
-/// beyond a page by themselves.
+/// The distance in rows at which a scan prefetches. The clusters of a query are seldom in the cache, and a processor's own prefetching
+/// ends with a page.
 const ROWS_AHEAD: usize = 4;
 
 /// What a scan has found so far.

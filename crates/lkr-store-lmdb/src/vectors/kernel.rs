@@ -3,7 +3,7 @@
 /// The number of independent sums: four registers of eight values.
 pub(crate) const LANES: usize = 32;
 
-/// The bytes that a processor reads at once from memory.
+/// The bytes of a cache line.
 #[cfg(target_arch = "x86_64")]
 const CACHE_LINE: usize = 64;
 
@@ -45,8 +45,7 @@ pub(crate) fn dot_codes(query: &[i16], codes: &[u8]) -> i32 {
     sum_of_products(query, codes)
 }
 
-/// Asks for the bytes that begin `ahead` bytes behind the beginning of `bytes`, as many as these, so that they are in the cache once they
-/// are read. They need not exist.
+/// Prefetches as many bytes as `bytes` has, from `ahead` bytes behind its beginning on. They need not exist.
 pub(crate) fn prefetch(bytes: &[u8], ahead: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..bytes.len()).step_by(CACHE_LINE) {

@@ -82,7 +82,7 @@ impl<'b> QuantisedRow<'b> {
         Some(Self { id: u32::from_le_bytes(*id), scale, error, codes })
     }
 
-    /// Asks for the codes of the row that is `rows` behind this one, if rows lie one after another.
+    /// Prefetches the codes of the row that is `rows` behind this one, if rows lie one after another.
     pub(crate) fn prefetch_later(&self, rows: usize) {
         kernel::prefetch(self.codes, rows * Self::bytes(self.codes.len()));
     }
