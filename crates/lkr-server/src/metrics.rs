@@ -56,6 +56,8 @@ pub(crate) struct Metrics {
     pub(crate) task_completions: Durations,
     /// Spans of traces.
     pub(crate) trace_spans: Counters,
+    /// Log lines that were dropped.
+    pub(crate) dropped_log_lines: Counters,
     snapshot: SnapshotGauges,
 }
 
@@ -90,6 +92,7 @@ impl Metrics {
             task_stages: durations(families::TASK_STAGES, &LONG_BUCKETS),
             task_completions: durations(families::TASK_COMPLETIONS, &LONG_BUCKETS),
             trace_spans: counters(families::TRACE_SPANS),
+            dropped_log_lines: counters(families::DROPPED_LOG_LINES),
             snapshot: SnapshotGauges::register(&registry),
             registry,
         }

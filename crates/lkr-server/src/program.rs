@@ -1,6 +1,6 @@
 //! The program `lkr-server`: parses arguments, starts logging and runs the server until a signal.
 
-use std::{ffi::OsString, fs, io::Write as _, process::ExitCode};
+use std::{ffi::OsString, fs, io::Write as _, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result};
 use futures_util::future::select_all;
@@ -19,6 +19,12 @@ use crate::{
 
 /// The exit status if an argument is wrong, as of other commands.
 const WRONG_ARGUMENTS: u8 = 2;
+
+/// How long the last log lines may take to be written before the process ends.
+const LOG_GRACE_PERIOD: Duration = Duration::from_secs(1);
+
+/// The same where the process is to end at once.
+const SHORT_LOG_GRACE_PERIOD: Duration = Duration::from_millis(100);
 
 /// The exit status if the server did not end in order.
 const FAILURE: u8 = 1;
@@ -48,9 +54,18 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn start(arguments: Vec<OsString>) -> Result<()> {
-    let LoadedConfig { config, warnings, check_only, reset_admin, print } =
-        load(&ConfigSources::of_process(arguments))?;
-    let StartedLogging { limiter, spans } = start_logging(&config);
+    let loaded = load(&ConfigSources::of_process(arguments))?;
+    let logging = start_logging(&loaded.config)?;
+    let log = logging.writer.clone();
+    let done = start_with(loaded, logging);
+    log.flush(LOG_GRACE_PERIOD);
+    done
+}
+
+/// Does what the arguments ask for.
+fn start_with(loaded: LoadedConfig, logging: StartedLogging) -> Result<()> {
+    let LoadedConfig { config, warnings, check_only, reset_admin, print } = loaded;
+    let StartedLogging { limiter, writer: log, spans } = logging;
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -72,15 +87,23 @@ fn start(arguments: Vec<OsString>) -> Result<()> {
         if !is_hangup_ignored() {
             signals.push(signal(SignalKind::hangup())?);
         }
+        let last_lines = log.clone();
         let stop = async move {
             next_of(&mut signals).await;
             tokio::spawn(async move {
                 next_of(&mut signals).await;
                 tracing::warn!("stopped at once by a second signal");
+                last_lines.flush(SHORT_LOG_GRACE_PERIOD);
                 std::process::exit(i32::from(FAILURE));
             });
         };
-        run(config, StartOptions { spans, ..StartOptions::default() }, &runtimes.ingestion(), stop).await
+        run(
+            config,
+            StartOptions { spans, log: Some(log), ..StartOptions::default() },
+            &runtimes.ingestion(),
+            stop,
+        )
+        .await
     });
     runtimes.shutdown();
     served

@@ -11,6 +11,7 @@ use crate::{
     config::{Config, ProcessRole},
     first_admin,
     listener::{HttpServer, serve},
+    logging::LogWriter,
     open::open_services,
     state::{AppOptions, AppState},
     traces::{ExporterOptions, SpanReceiver, start_exporter},
@@ -42,6 +43,8 @@ const TRACE_GRACE_PERIOD: Duration = Duration::from_secs(3);
 pub(crate) struct StartOptions {
     /// The spans that are sent to the collector of the configuration.
     pub(crate) spans: Option<SpanReceiver>,
+    /// What writes the log, if it is this server's.
+    pub(crate) log: Option<LogWriter>,
     /// A credential of this process.
     pub(crate) operator: Option<OperatorToken>,
     /// Called with the addresses once requests are served.
@@ -64,7 +67,7 @@ pub(crate) async fn run(
     ingestion: &Handle,
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
-    let StartOptions { spans, operator, on_ready } = started;
+    let StartOptions { spans, log, operator, on_ready } = started;
     let state = Data::new(AppState::new(AppOptions {
         require_login_for_reads: config.require_login_for_reads,
         initial_password_file: Some(first_admin::password_file(&config.data_dir)),
@@ -77,6 +80,9 @@ pub(crate) async fn run(
         operator,
         is_worker_only: config.role == ProcessRole::Worker,
     }));
+    if let Some(log) = log {
+        tokio::spawn(log.report_dropped(state.metrics.dropped_log_lines.clone()));
+    }
     let (server, addresses) = serve(&config.listen, &state, REQUEST_GRACE_PERIOD)?;
     tokio::pin!(stop);
     let services = tokio::select! {

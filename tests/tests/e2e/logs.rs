@@ -1,6 +1,11 @@
 //! Log lines as JSON, the log of slow searches, and `lkr top`.
 
-use std::process::Command;
+use std::{
+    io::{Read as _, pipe},
+    process::Command,
+    thread,
+    time::Duration,
+};
 
 use lkr_tests::{ADMIN_PASSWORD, Server, cli_binary};
 use serde_json::{Value, json};
@@ -93,4 +98,33 @@ fn lkr_top_prints_one_frame_of_a_server_and_names_one_that_does_not_answer() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(6), "{error}");
     assert!(error.contains(&url) && error.contains("hint: "), "{error}");
+}
+
+/// Nobody reads stderr, as while a terminal is paused or the program behind a pipe hangs.
+#[test]
+fn reader_of_the_log_that_stalls_stops_neither_requests_nor_the_end() {
+    const REQUESTS: usize = 1_500;
+    let server = Server::start();
+    server.stop();
+    let (mut reader, writer) = pipe().unwrap();
+    let mut process = server.command().env("RUST_LOG", "info").stderr(writer).spawn().unwrap();
+    assert!(server.becomes_ready());
+    // More than a pipe holds.
+    for _ in 0..REQUESTS {
+        assert_eq!(server.get("/documents").status, 200);
+    }
+    let stop = format!("kill -TERM {}", process.id());
+    assert!(Command::new("sh").args(["-c", &stop]).status().unwrap().success());
+    let status = (0..4_000).find_map(|_| {
+        thread::sleep(Duration::from_millis(10));
+        process.try_wait().unwrap()
+    });
+    if status.is_none() {
+        process.kill().unwrap();
+    }
+    assert!(status.is_some_and(|status| status.success()), "{status:?}");
+    let mut log = String::new();
+    reader.read_to_string(&mut log).unwrap();
+    let lines = log.lines().filter(|line| line.contains("/documents")).count();
+    assert!(lines > 0 && lines < REQUESTS, "the pipe was full: {lines}");
 }

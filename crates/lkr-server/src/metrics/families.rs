@@ -209,6 +209,11 @@ pub(super) const BUILD: MetricFamily = MetricFamily {
 };
 pub(super) const TRACE_SPANS: MetricFamily =
     counter("lkr_trace_spans_total", &[SPAN_OUTCOME], "Spans of traces, if there is a collector.");
+pub(super) const DROPPED_LOG_LINES: MetricFamily = counter(
+    "lkr_log_lines_dropped_total",
+    &[],
+    "Log lines that were dropped because what reads stderr did not keep up.",
+);
 pub(super) const PROCESSOR_TIME: MetricFamily = counter(
     "process_cpu_seconds_total",
     &[],
@@ -251,6 +256,6 @@ const GROUPS: [MetricGroup; 6] = [
     },
     MetricGroup {
         title: "The server",
-        families: &[BUILD, TRACE_SPANS, PROCESSOR_TIME, MEMORY, OPEN_FILES, STARTED],
+        families: &[BUILD, TRACE_SPANS, DROPPED_LOG_LINES, PROCESSOR_TIME, MEMORY, OPEN_FILES, STARTED],
     },
 ];
