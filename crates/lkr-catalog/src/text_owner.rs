@@ -1,7 +1,7 @@
 //! Which knowledge base the texts on a blob store belong to. Texts to which no record refers are removed as left over, so the
 //! texts of another knowledge base must not be taken for such.
 
-use lkr_domain::Scope;
+use lkr_domain::{Document, Scope};
 use lkr_state::{Expect, StateStoreExt, Write};
 use uuid::Uuid;
 
@@ -19,6 +19,8 @@ pub enum TextOwner {
     Other,
     /// There are texts, but none of this knowledge base's documents, and nobody has claimed them.
     Unknown,
+    /// There are no texts at all, but this knowledge base has documents: a disk that is not mounted, for example.
+    Missing,
 }
 
 impl Catalog {
@@ -26,7 +28,8 @@ impl Catalog {
     ///
     /// Both have the id of the knowledge base: in its records, and in an object beside the texts. If one of them lacks it, as after a
     /// migration, a restore or an update from a version without ids, the texts are this knowledge base's if one of its documents has
-    /// its text there, or if there are none and nobody claimed the place.
+    /// its text there, or if there are none, neither texts nor documents, and nobody claimed the place. An empty object lets a place
+    /// without texts be claimed for documents whose texts are lost.
     ///
     /// # Errors
     /// Those of the state store and of the blob store.
@@ -34,13 +37,20 @@ impl Catalog {
         let (own, owner) = (self.knowledge_base_id().await?, texts.owner().await?);
         match (own, &owner) {
             (Some(own), Some(owner)) if own.to_string() == *owner => return Ok(TextOwner::This),
-            (Some(_), Some(_)) => return Ok(TextOwner::Other),
+            (Some(_), Some(owner)) if !owner.is_empty() => return Ok(TextOwner::Other),
             _ => {}
         }
-        let is_unclaimed = owner.is_none();
-        let is_free = is_unclaimed && texts.is_empty().await?;
-        if !is_free && !self.has_own_text(texts).await? {
-            return Ok(if is_unclaimed { TextOwner::Unknown } else { TextOwner::Other });
+        let is_given_up = owner.as_ref().is_some_and(String::is_empty);
+        if !is_given_up {
+            let newest = self.list(&Scope::All, &ListFilter::default(), None, ASKED).await?.items;
+            let is_empty = owner.is_none() && texts.is_empty().await?;
+            if !(is_empty && newest.is_empty()) && !has_text_of(texts, &newest).await? {
+                return Ok(match owner {
+                    Some(_) => TextOwner::Other,
+                    None if is_empty => TextOwner::Missing,
+                    None => TextOwner::Unknown,
+                });
+            }
         }
         let own = match own {
             Some(own) => own,
@@ -67,15 +77,14 @@ impl Catalog {
             written => Ok(written.map(|_| id)?),
         }
     }
+}
 
-    /// Whether one of the newest documents has its text there.
-    async fn has_own_text(&self, texts: &Texts) -> Result<bool> {
-        let newest = self.list(&Scope::All, &ListFilter::default(), None, ASKED).await?;
-        for document in newest.items {
-            if texts.has(document.doc_id, document.revision).await? {
-                return Ok(true);
-            }
+/// Whether one of the documents has its text there.
+async fn has_text_of(texts: &Texts, documents: &[Document]) -> Result<bool> {
+    for document in documents {
+        if texts.has(document.doc_id, document.revision).await? {
+            return Ok(true);
         }
-        Ok(false)
     }
+    Ok(false)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lkr_catalog::{Catalog, TextOwner, Texts};
 use lkr_domain::{DocId, SpaceName};
 use lkr_state::MemoryState;
-use object_store::memory::InMemory;
+use object_store::{ObjectStoreExt, memory::InMemory};
 
 fn catalog() -> Catalog {
     Catalog::new(Arc::new(MemoryState::new()))
@@ -60,4 +60,20 @@ async fn copy_of_the_records_takes_the_texts_over() {
     add(&target, Some(&texts), 1).await;
     assert_eq!(target.claim_texts(&texts).await.unwrap(), TextOwner::This);
     assert_eq!(source.claim_texts(&texts).await.unwrap(), TextOwner::Other);
+}
+
+/// As where a disk is not mounted: new texts must not go to the empty folder under it.
+#[tokio::test]
+async fn empty_place_is_not_claimed_for_documents_unless_it_is_said_so() {
+    let (catalog, before, blobs) = (catalog(), texts(), Arc::new(InMemory::new()));
+    let there = Texts::new(Arc::clone(&blobs) as _);
+    add(&catalog, Some(&before), 1).await;
+    for _ in 0..2 {
+        assert_eq!(catalog.claim_texts(&there).await.unwrap(), TextOwner::Missing);
+        // The other place is not known yet, but the first time it is claimed makes no difference to the empty one.
+        assert_eq!(catalog.claim_texts(&before).await.unwrap(), TextOwner::This);
+    }
+    blobs.put(&"knowledge-base".into(), "".into()).await.unwrap();
+    assert_eq!(catalog.claim_texts(&there).await.unwrap(), TextOwner::This);
+    assert_eq!(self::catalog().claim_texts(&there).await.unwrap(), TextOwner::Other);
 }

@@ -29,6 +29,7 @@ use crate::{
     LmdbOptions,
     env::Kb,
     error::{Failure, FailureKind, InternalResult},
+    open_files::OpenFiles,
     vectors::{keys, registry},
     writer::Writer,
 };
@@ -191,12 +192,13 @@ impl StartupState {
 /// Starts the thread that builds clusters and removes expired and dropped rows from `kb`.
 pub(crate) fn start(
     clusters: Arc<Clusters>,
+    files: Arc<OpenFiles>,
     kb: Kb,
     writer: Writer,
     startup: StartupState,
 ) -> std::io::Result<JoinHandle<()>> {
     clusters.update(|signal| signal.opening = true);
-    let builder = Builder::new(clusters, kb, writer, startup);
+    let builder = Builder { clusters, files, kb, writer, startup };
     thread::Builder::new().name("lkr-clusters".to_owned()).spawn(move || builder.run())
 }
 

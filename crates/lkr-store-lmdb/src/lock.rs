@@ -20,6 +20,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct FolderLock(#[expect(dead_code, reason = "held for its lock")] File);
 
+/// The name of the file that is locked.
+pub(crate) const LOCK: &str = "lock";
+
 impl FolderLock {
     /// Creates the folder if necessary, and locks it. Waits a second for one that is in use.
     ///
@@ -27,7 +30,7 @@ impl FolderLock {
     /// `Locked` where another process, or another store of this process, has it.
     pub fn take(dir: &Path) -> Result<Self> {
         fs::create_dir_all(dir).map_err(|error| Error::io("open", with_path(dir, &error)))?;
-        let path = dir.join("lock");
+        let path = dir.join(LOCK);
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(|error| Error::io("open", with_path(&path, &error)))?;
         let began = Instant::now();

@@ -5,12 +5,13 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use crate::{
     env::DATA,
     error::{Error, Result},
+    open_files::OpenFile,
     page_check,
 };
 
@@ -25,7 +26,8 @@ const CHECK_LARGE_EVERY: u64 = 3;
 /// Marks the store as open until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenMarker {
-    mark: PathBuf,
+    /// `None` if it could not be written.
+    mark: Option<OpenFile>,
 }
 
 impl OpenMarker {
@@ -40,14 +42,16 @@ impl OpenMarker {
         if let Err(error) = add_byte(&mark) {
             tracing::debug!(path = %mark.display(), %error, "open marker could not be written");
         }
-        Ok(Self { mark })
+        Ok(Self { mark: OpenFile::at(mark).ok() })
     }
 }
 
 impl Drop for OpenMarker {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.mark) {
-            tracing::debug!(path = %self.mark.display(), %error, "open marker could not be removed");
+        // What is at the path of a folder that was moved is not this store's.
+        let Some(mark) = self.mark.take().filter(OpenFile::is_in_place) else { return };
+        if let Err(error) = fs::remove_file(mark.path()) {
+            tracing::debug!(path = %mark.path().display(), %error, "open marker could not be removed");
         }
     }
 }

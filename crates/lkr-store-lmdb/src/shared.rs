@@ -18,6 +18,7 @@ use crate::{
     env::Kb,
     error::{Error, Failure, InternalResult, Result},
     lock::FolderLock,
+    open_files::OpenFiles,
     open_marker::OpenMarker,
     vectors::PointCaches,
     writer::Writer,
@@ -44,6 +45,8 @@ pub(crate) struct StoreShared {
     /// The threads that run queries of a batch beside the one that asks.
     pub(crate) helpers: ThreadPool,
     pub(crate) kb: Kb,
+    /// `None` if the store is read-only.
+    files: Option<Arc<OpenFiles>>,
     threads: Vec<JoinHandle<()>>,
     /// `None` if the store is read-only.
     opened: Option<OpenMarker>,
@@ -62,11 +65,15 @@ impl StoreShared {
         let clusters = Arc::new(Clusters::new(dir, &options));
         let startup = clusters::StartupState::read(&kb).map_err(Error::on_open)?;
         let signalled = Arc::clone(&clusters);
-        let (writer, writing) = Writer::start(kb.writing(), move || signalled.wake())
-            .map_err(|error| Error::io("start a thread", error))?;
+        let files = Arc::new(OpenFiles::of(dir).map_err(|error| Error::io("open", error))?);
+        let written = Arc::clone(&files);
+        let (writer, writing) =
+            Writer::start(kb.writing(), move || written.verify(), move || signalled.wake())
+                .map_err(|error| Error::io("start a thread", error))?;
         let mut threads = Vec::new();
         if options.build_threads > 0 {
-            let builder = clusters::start(Arc::clone(&clusters), kb.clone(), writer.clone(), startup);
+            let clusters = Arc::clone(&clusters);
+            let builder = clusters::start(clusters, Arc::clone(&files), kb.clone(), writer.clone(), startup);
             threads.push(builder.map_err(|error| Error::io("start a thread", error))?);
         }
         threads.push(writing);
@@ -84,6 +91,7 @@ impl StoreShared {
             searches,
             helpers,
             kb,
+            files: Some(files),
             threads,
             opened,
             _lock: lock,
@@ -107,6 +115,7 @@ impl StoreShared {
             searches,
             helpers,
             kb,
+            files: None,
             threads,
             opened: None,
             _lock: lock,
@@ -178,6 +187,7 @@ impl StoreShared {
             return Err(Failure::unavailable("the writer thread has ended"));
         }
         let read = |shared: &Self| {
+            shared.files.as_ref().map_or(Ok(()), |files| files.verify())?;
             let txn = shared.kb.snapshot()?;
             shared.kb.tables.meta.get(&txn, b"format")?;
             Ok(())

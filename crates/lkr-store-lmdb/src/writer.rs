@@ -45,15 +45,16 @@ enum Work {
 }
 
 impl Writer {
-    /// Starts the thread. `committed` is called after each commit.
+    /// Starts the thread. `may_commit` is asked before each commit, and `committed` is called after it.
     pub(crate) fn start(
         env: Environment,
+        may_commit: impl Fn() -> InternalResult<()> + Send + 'static,
         committed: impl Fn() + Send + 'static,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
         let (work, waiting) = mpsc::channel(QUEUE_CAPACITY);
         let thread = thread::Builder::new()
             .name("lkr-writer".to_owned())
-            .spawn(move || run_writer(&env, waiting, committed))?;
+            .spawn(move || run_writer(&env, waiting, &may_commit, committed))?;
         Ok((Self { work }, thread))
     }
 
@@ -158,7 +159,12 @@ impl<T: Send, F: FnMut(&mut RwTxn) -> InternalResult<T> + Send> Job for WriteJob
     }
 }
 
-fn run_writer(env: &Environment, mut waiting: mpsc::Receiver<Work>, committed: impl Fn()) {
+fn run_writer(
+    env: &Environment,
+    mut waiting: mpsc::Receiver<Work>,
+    may_commit: &dyn Fn() -> InternalResult<()>,
+    committed: impl Fn(),
+) {
     let mut arrivals = Arrivals::default();
     while let Some(first) = waiting.blocking_recv() {
         let first = match first {
@@ -172,12 +178,13 @@ fn run_writer(env: &Environment, mut waiting: mpsc::Receiver<Work>, committed: i
             thread::sleep(GATHERING_PAUSE);
         }
         let (mut group, mut between) = (vec![first], None);
-        let committed_together = commit_group(env, &mut group, &mut between, &mut waiting).is_ok();
+        let committed_together =
+            commit_group(env, may_commit, &mut group, &mut between, &mut waiting).is_ok();
         arrivals.note(group.len(), Instant::now());
         if committed_together {
             group.into_iter().for_each(|job| job.reply(Ok(()), env));
         } else {
-            group.into_iter().for_each(|job| commit_alone(env, job));
+            group.into_iter().for_each(|job| commit_alone(env, may_commit, job));
         }
         committed();
         if let Some(task) = between {
@@ -207,6 +214,7 @@ impl Arrivals {
 /// outside of transactions ends the group and is left in `between`.
 fn commit_group(
     env: &Environment,
+    may_commit: &dyn Fn() -> InternalResult<()>,
     group: &mut Vec<Box<dyn Job>>,
     between: &mut Option<Box<dyn FnOnce() + Send>>,
     waiting: &mut mpsc::Receiver<Work>,
@@ -227,13 +235,15 @@ fn commit_group(
             }
         }
     }
+    may_commit()?;
     Ok(txn.commit()?)
 }
 
 /// Runs one job in a transaction of its own.
-fn commit_alone(env: &Environment, mut job: Box<dyn Job>) {
+fn commit_alone(env: &Environment, may_commit: &dyn Fn() -> InternalResult<()>, mut job: Box<dyn Job>) {
     let committed = env.write_txn().map_err(Failure::from).and_then(|mut txn| {
         if job.run(&mut txn) {
+            may_commit()?;
             txn.commit()?;
         }
         Ok(())
@@ -262,7 +272,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let env = open_env(dir.path(), Map::default(), 1).unwrap();
         let [table] = create_tables(&env, ["table"]).unwrap();
-        let (writer, _) = Writer::start(env.clone(), || {}).unwrap();
+        let (writer, _) = Writer::start(env.clone(), || Ok(()), || {}).unwrap();
         (env, table, writer, dir)
     }
 
@@ -324,9 +334,13 @@ mod tests {
         let [table] = create_tables(&env, ["table"]).unwrap();
         let commits = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&commits);
-        let (writer, _) = Writer::start(env, move || {
-            counter.fetch_add(1, Ordering::SeqCst);
-        })
+        let (writer, _) = Writer::start(
+            env,
+            || Ok(()),
+            move || {
+                counter.fetch_add(1, Ordering::SeqCst);
+            },
+        )
         .unwrap();
         // On a busy machine, the second job of a pair may arrive after the commit of the first, so a bad attempt is repeated.
         for _ in 0..20 {

@@ -74,6 +74,54 @@ fn nothing_is_read_around_the_rows_of_a_large_store() {
     assert!(is_read_at_random(bytes - 1));
 }
 
+/// What is written to a folder that was removed is gone once the process ends, and another store may be at its path.
+#[cfg(unix)]
+#[tokio::test]
+async fn store_whose_folder_is_moved_takes_no_writes_until_it_is_back() {
+    let parent = tempfile::tempdir().unwrap();
+    let [folder, elsewhere] = ["store", "elsewhere"].map(|name| parent.path().join(name));
+    let store = open(&folder);
+    let state = store.state();
+    let put = async |key: &str| state.apply(vec![Write::put(key, Expect::Absent, "value")]).await;
+    const FILES: [&str; 3] = ["lock", "opened", "kb/data.mdb"];
+    let replace = || {
+        fs::create_dir_all(folder.join("kb")).unwrap();
+        for file in FILES {
+            fs::write(folder.join(file), "another's").unwrap();
+        }
+    };
+    put("before").await.unwrap();
+    fs::rename(&folder, &elsewhere).unwrap();
+    for is_replaced in [false, true] {
+        if is_replaced {
+            replace();
+        }
+        for failure in
+            [put("away").await.err(), state.health().await.err(), store.queue().health().await.err()]
+        {
+            let failure = failure.unwrap();
+            assert_eq!(failure.kind(), lkr_state::ErrorKind::Unavailable);
+            assert!(failure.to_string().contains("was moved, removed or replaced"), "{failure}");
+        }
+        assert!(store.vectors().health().await.is_err());
+        assert!(state.get("before").await.unwrap().is_some(), "it can still be read");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    fs::rename(&elsewhere, &folder).unwrap();
+    put("after").await.unwrap();
+    state.health().await.unwrap();
+    // One that is closed while it is elsewhere leaves what is at its path alone.
+    fs::rename(&folder, &elsewhere).unwrap();
+    replace();
+    drop((state, store));
+    assert_eq!(FILES.map(|file| fs::read(folder.join(file)).unwrap()), FILES.map(|_| b"another's".to_vec()));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), FILES.len());
+    let moved = open(&elsewhere).state();
+    for (key, is_there) in [("before", true), ("away", false), ("after", true)] {
+        assert_eq!(moved.get(key).await.unwrap().is_some(), is_there, "{key}");
+    }
+}
+
 #[tokio::test]
 async fn reopened_store_keeps_all_data_and_frees_leases() {
     let folder = tempfile::tempdir().unwrap();

@@ -370,6 +370,12 @@ async fn claim_texts(catalog: &Catalog, texts: &Texts) -> Result<()> {
                           given up, remove the object 'knowledge-base' beside the folder 'texts'";
             Err(Error::new(ErrorKind::Invalid, "open knowledge base", reason))
         }
+        Ok(TextOwner::Missing) => {
+            let reason = "there are documents, but no texts at all where they should be: name the folder or prefix that has them \
+                          (LKR_BLOBS), or mount the disk; if they are lost, restore a backup, or put an empty object 'knowledge-base' \
+                          there to go on without them";
+            Err(Error::new(ErrorKind::Invalid, "open knowledge base", reason))
+        }
         Ok(TextOwner::This | TextOwner::Unknown) => Ok(()),
         Err(error) => {
             tracing::warn!(%error, "cannot tell whether the texts belong to this knowledge base");

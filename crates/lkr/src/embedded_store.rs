@@ -4,12 +4,12 @@ use std::{path::Path, sync::Arc};
 
 use lkr_state::StateStore;
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
-use object_store::local::LocalFileSystem;
 
 use crate::{
     Error, ErrorKind, Result,
     backup::STAGING,
     blocking::blocking,
+    folder_blobs::FolderBlobs,
     text_files::{has_texts, remove_partial_texts},
 };
 
@@ -110,12 +110,11 @@ pub(crate) fn open_error(error: lkr_store_lmdb::Error) -> Error {
     Error::new(kind, "open store", error)
 }
 
-pub(crate) fn open_blobs(dir: &Path) -> Result<LocalFileSystem> {
+pub(crate) fn open_blobs(dir: &Path) -> Result<FolderBlobs> {
     let open_blobs_error = |error: &dyn std::fmt::Display| {
         Error::new(ErrorKind::Internal, "open blobs", format!("{}: {error}", dir.display()))
     };
     std::fs::create_dir_all(dir).map_err(|e| open_blobs_error(&e))?;
     remove_partial_texts(dir);
-    let blobs = LocalFileSystem::new_with_prefix(dir).map_err(|e| open_blobs_error(&e))?;
-    Ok(blobs.with_fsync(true).with_automatic_cleanup(false))
+    FolderBlobs::open(dir).map_err(|e| open_blobs_error(&e))
 }

@@ -15,6 +15,8 @@ mod evaluate;
 #[cfg(feature = "files")]
 pub mod files;
 #[cfg(feature = "lmdb")]
+mod folder_blobs;
+#[cfg(feature = "lmdb")]
 mod folders;
 mod health;
 mod kb;

@@ -14,6 +14,7 @@ mod doctor;
 mod evaluation;
 mod fair_ingestion;
 mod files;
+mod folder_away;
 mod full_disk;
 mod histories;
 mod http_layer;

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     env::{Kb, Snapshot},
     error::{Failure, FailureKind, InternalResult},
+    open_files::OpenFiles,
     packing::Packing,
     state,
     vectors::{Field, Quantised, QuantisedRow, read_bitmap, read_vector, registry},
@@ -56,6 +57,8 @@ const AFTER_FAILED_PACKING: Duration = Duration::from_secs(600);
 
 pub(super) struct Builder {
     pub(super) clusters: Arc<Clusters>,
+    /// Those of the store.
+    pub(super) files: Arc<OpenFiles>,
     pub(super) kb: Kb,
     pub(super) writer: Writer,
     pub(super) startup: StartupState,
@@ -147,10 +150,6 @@ impl CollectionPoints {
 }
 
 impl Builder {
-    pub(super) const fn new(clusters: Arc<Clusters>, kb: Kb, writer: Writer, startup: StartupState) -> Self {
-        Self { clusters, kb, writer, startup }
-    }
-
     pub(super) fn run(&self) {
         self.log_failure("open the clusters of vectors", || {
             let loaded = self.load();
@@ -162,6 +161,10 @@ impl Builder {
         let mut retry = Retry::default();
         let mut look_at = Instant::now() + PACKING_INTERVAL;
         while !self.clusters.stopped() {
+            // Files are made by their paths, and another store may be there.
+            if self.log_failure("work on the store", || self.files.verify()).is_some() {
+                continue;
+            }
             self.log_failure("clean up", || self.clean_up());
             self.feed_and_report(Pace::Busy, &mut retry);
             self.log_failure("give free space back", || self.give_back(&mut giving_back));
@@ -185,7 +188,9 @@ impl Builder {
             }
             self.clusters.pause(ROUND_INTERVAL);
         }
-        self.with_checksum();
+        if self.files.verify().is_ok() {
+            self.with_checksum();
+        }
     }
 
     /// Lets searches that wait for the clusters go on. Nobody waits for this thread from here on, so it gives way to them.

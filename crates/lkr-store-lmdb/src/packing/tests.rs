@@ -82,7 +82,7 @@ fn names(packing: &Packing) -> Vec<&'static str> {
 fn pass_packs_all_tables_that_changed_and_remembers_their_sizes() {
     let dir = tempfile::tempdir().unwrap();
     let kb = Kb::open(dir.path(), Map::default()).unwrap();
-    let (writer, _) = Writer::start(kb.writing(), || {}).unwrap();
+    let (writer, _) = Writer::start(kb.writing(), || Ok(()), || {}).unwrap();
     let tables = [kb.tables.state, kb.tables.dense];
     tables.iter().for_each(|table| insert_in_turns(&kb.writing(), *table, 800, 100));
     let sizes = || tables.map(|table| Size::of(table, &kb.snapshot().unwrap()).unwrap());
