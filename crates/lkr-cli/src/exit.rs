@@ -1,6 +1,6 @@
 //! Exit codes, and what to do about an error.
 
-use std::{fmt, process::ExitCode};
+use std::{fmt, io, process::ExitCode};
 
 use crate::{error_line::error_line, http::ApiError};
 
@@ -81,7 +81,13 @@ pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
     if let Some(Mistake { exit, .. }) = error.downcast_ref() {
         return *exit;
     }
-    if is_unreachable(error) { Exit::Unreachable } else { Exit::Failed }
+    if is_unreachable(error) {
+        Exit::Unreachable
+    } else if names_no_file(error) {
+        Exit::NotFound
+    } else {
+        Exit::Failed
+    }
 }
 
 /// Why a command failed, in one line: what the server says, without the request that it answers, or the error and its causes.
@@ -108,6 +114,14 @@ pub(crate) fn advice(error: &anyhow::Error) -> Option<String> {
         }),
         _ => None,
     }
+}
+
+/// Whether a file or folder does not exist.
+fn names_no_file(error: &anyhow::Error) -> bool {
+    let is_missing = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound)
+    };
+    error.chain().any(is_missing)
 }
 
 /// Whether no response came from the server.
@@ -151,6 +165,8 @@ mod tests {
         assert_eq!(exit_of(&not_found("x")), Exit::NotFound);
         assert_eq!(exit_of(&no_login("http://h")), Exit::Refused);
         assert_eq!(exit_of(&no_server("http://h")), Exit::Unreachable);
+        let absent = std::fs::read("no/such/file").context("read no/such/file").unwrap_err();
+        assert_eq!(exit_of(&absent), Exit::NotFound);
         assert_eq!(exit_of(&anyhow!("x")), Exit::Failed);
     }
 

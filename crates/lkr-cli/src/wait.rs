@@ -1,6 +1,7 @@
 //! Waiting for tasks, and for a server that is overloaded.
 
 use std::{
+    io::{Write as _, stderr},
     thread,
     time::{Duration, Instant},
 };
@@ -11,8 +12,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
+    exit::reason,
     http::{ApiError, Client},
-    terminal::{Output, spinner},
+    terminal::{Output, clean, spinner},
 };
 
 /// Pauses between polls of a task. They grow, because most tasks end quickly; the last one is repeated.
@@ -25,6 +27,9 @@ const POLL: [Duration; 4] = [
 
 /// The time after which a request is no longer retried while the server is overloaded.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+
+/// How long a request waits for an overloaded server without a word.
+const SILENT_TIME: Duration = Duration::from_secs(5);
 
 /// A task as the server shows it.
 #[derive(Debug, Clone, Deserialize)]
@@ -82,7 +87,7 @@ impl Task {
 /// Reads a task.
 pub(crate) fn read_task(client: &Client, task_id: &str) -> Result<Task> {
     let path = format!("/documents/tasks/{task_id}");
-    let data = retry_while_overloaded(|| client.get(&path).map(|response| response.data))?;
+    let data = retry_while_overloaded(client, || client.get(&path).map(|response| response.data))?;
     serde_json::from_value(data).with_context(|| format!("read task {task_id}"))
 }
 
@@ -116,16 +121,29 @@ pub(crate) fn show_activity<'a>(spinner: &'a ProgressBar, text: &'a str) -> impl
     }
 }
 
-/// Repeats a request while the server is overloaded, with the pause that it names.
-pub(crate) fn retry_while_overloaded<T>(request: impl Fn() -> Result<T>) -> Result<T> {
-    let deadline = Instant::now() + RETRY_TIMEOUT;
+/// Repeats a request of a client while the server is overloaded, with the pause that it names. If it takes long, it says so on the
+/// standard error: a store behind the server may be away.
+pub(crate) fn retry_while_overloaded<T>(client: &Client, request: impl Fn() -> Result<T>) -> Result<T> {
+    let started = Instant::now();
+    let deadline = started + RETRY_TIMEOUT;
     loop {
         let error = match request() {
             Ok(response) => return Ok(response),
             Err(error) => error,
         };
         match error.downcast_ref::<ApiError>().and_then(ApiError::pause) {
-            Some(pause) if Instant::now() + pause < deadline => thread::sleep(pause),
+            Some(pause) if Instant::now() + pause < deadline => {
+                if started.elapsed() >= SILENT_TIME && client.may_say_that_it_waits() {
+                    let minutes = deadline.duration_since(Instant::now()).as_secs().div_ceil(60);
+                    let reason = clean(&reason(&error));
+                    // With the standard error closed there is nobody to tell.
+                    let _ = writeln!(
+                        stderr(),
+                        "lkr: waiting for the server, for up to {minutes} min more: {reason}"
+                    );
+                }
+                thread::sleep(pause);
+            }
             _ => return Err(error),
         }
     }

@@ -64,12 +64,13 @@ pub(super) fn all(
 /// Sends a document. An error means that no further document can be sent either.
 fn send(client: &Client, item: &Item, options: &Options) -> Result<Ended> {
     let source = item.source().to_owned();
-    let outcome = match retry_while_overloaded(|| item.send(client, options)) {
+    let outcome = match retry_while_overloaded(client, || item.send(client, options)) {
         Ok(response) => Outcome::Accepted { task_id: field(&response.data, "task_id") },
         Err(error) => match exit_of(&error) {
             // Of a document, an invalid request is one that the server cannot read.
             Exit::Usage if is_about_document(&error) => Outcome::Refused(reason(&error), Exit::Failed),
-            exit @ (Exit::Refused | Exit::Failed) if is_about_document(&error) => {
+            // A file that is missing was removed meanwhile.
+            exit @ (Exit::Refused | Exit::Failed | Exit::NotFound) if is_about_document(&error) => {
                 Outcome::Refused(reason(&error), exit)
             }
             _ => return Err(error).with_context(|| format!("send {source}")),

@@ -72,10 +72,15 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
                 }
             }
             let created = client.post("/auth/keys", &body)?.data;
-            match output.style {
+            let printed = match output.style {
                 Style::Json => output.json(&created),
                 _ => output.line(&field(&created, "key")),
-            }
+            };
+            printed.or_else(|error| {
+                // Nobody has seen it, and it is not shown again.
+                client.delete(&format!("/auth/keys/{}", segment(&field(&created, "id"))))?;
+                Err(error.context("the key could not be printed, so it was deleted"))
+            })
         }
         Some(Action::Rm { key, .. }) => {
             let key = KEYS.complete(client, key)?;

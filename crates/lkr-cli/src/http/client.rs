@@ -1,6 +1,7 @@
 use std::{
     io::{self, Write},
-    time::Duration,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -24,6 +25,9 @@ const CONNECTIONS: usize = 64;
 /// The most idle time after which a connection is reused: less than servers keep it open.
 const MAX_IDLE: Duration = Duration::from_secs(3);
 
+/// How often it is said that requests wait for the server.
+const SAID_AGAIN_AFTER: Duration = Duration::from_secs(60);
+
 /// The largest response that is read, in bytes.
 const MAX_RESPONSE_BYTES: u64 = 256 << 20;
 
@@ -33,6 +37,8 @@ pub(crate) struct Client {
     agent: Agent,
     base: String,
     bearer: Option<String>,
+    /// When it was last said that a request waits for the server.
+    said: Arc<Mutex<Option<Instant>>>,
 }
 
 /// A successful response.
@@ -63,13 +69,28 @@ impl Client {
             .max_idle_connections(CONNECTIONS)
             .max_idle_connections_per_host(CONNECTIONS)
             .build();
-        Self { agent: config.new_agent(), base: url.trim_end_matches('/').to_owned(), bearer: None }
+        Self {
+            agent: config.new_agent(),
+            base: url.trim_end_matches('/').to_owned(),
+            bearer: None,
+            said: Arc::default(),
+        }
     }
 
     /// The same client with a credential.
     #[must_use]
     pub(crate) fn with_bearer(self, token: &str) -> Self {
         Self { bearer: Some(format!("Bearer {token}")), ..self }
+    }
+
+    /// Whether it may be said that a request waits: once in a while, whatever the number of requests that do.
+    pub(crate) fn may_say_that_it_waits(&self) -> bool {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = said.is_none_or(|said| said.elapsed() >= SAID_AGAIN_AFTER);
+        if may {
+            *said = Some(Instant::now());
+        }
+        may
     }
 
     /// Whether it has a credential.

@@ -117,7 +117,7 @@ impl Remote for HttpRemote {
             let file = upload.file.open()?;
             self.client.post_form("/documents/upload", form.of_reader(file))
         };
-        let response = retry_while_overloaded(send);
+        let response = retry_while_overloaded(&self.client, send);
         let response = response.map_err(|error| self.error("upload file", Scope::Item, error))?;
         Ok(TaskId(field(&response.data, "task_id")))
     }
@@ -140,12 +140,13 @@ impl Remote for HttpRemote {
         let mut change = Map::from_iter([("source".to_owned(), json!(source))]);
         change.extend(title.map(|title| ("title".to_owned(), json!(title))));
         let change = Value::Object(change);
-        let changed = retry_while_overloaded(|| self.client.patch(&Self::path(doc_id), &change));
+        let changed =
+            retry_while_overloaded(&self.client, || self.client.patch(&Self::path(doc_id), &change));
         changed.map(drop).map_err(|error| self.error("move document", Scope::Item, error))
     }
 
     fn delete(&self, doc_id: &str) -> Result<()> {
-        let deleted = retry_while_overloaded(|| self.client.delete(&Self::path(doc_id)));
+        let deleted = retry_while_overloaded(&self.client, || self.client.delete(&Self::path(doc_id)));
         deleted.map(drop).map_err(|error| self.error("delete document", Scope::Item, error))
     }
 

@@ -72,7 +72,7 @@ struct Accepted {
 impl Load {
     /// Sends every cached search once, so that the cache can answer it.
     pub(super) fn cache(&self, client: &Client) -> Result<()> {
-        let search = |body: Value| retry_while_overloaded(|| client.post("/search", &body)).map(drop);
+        let search = |body: Value| retry_while_overloaded(client, || client.post("/search", &body)).map(drop);
         self.requests.all_cached().try_for_each(search)
     }
 
@@ -81,7 +81,7 @@ impl Load {
         for _ in 0..count {
             let Request { path, body, .. } = self.requests.added();
             let body = body.unwrap_or_default();
-            let accepted = retry_while_overloaded(|| client.post(&path, &body))?.data;
+            let accepted = retry_while_overloaded(client, || client.post(&path, &body))?.data;
             let task_id = accepted.get("task_id").and_then(Value::as_str).context("no task_id")?;
             self.documents.accepted(task_id.to_owned());
         }

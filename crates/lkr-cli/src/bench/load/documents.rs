@@ -80,7 +80,7 @@ impl Documents {
     fn read_oldest(&self, client: &Client) -> Result<bool> {
         let Some(task_id) = self.state().tasks.front().cloned() else { return Ok(false) };
         let path = format!("/documents/tasks/{task_id}");
-        let task = retry_while_overloaded(|| client.get(&path))?.data;
+        let task = retry_while_overloaded(client, || client.get(&path))?.data;
         let text = |key| task.get(key).and_then(Value::as_str);
         let mut state = self.state();
         match text("status") {
@@ -106,12 +106,12 @@ pub(super) fn remove(client: &Client, prefix: &str) -> Result<()> {
     let condition = json!({ "field": "source", "prefix": prefix });
     for _ in 0..ATTEMPTS {
         let count = json!({ "where": condition });
-        let counted = retry_while_overloaded(|| client.post("/documents/delete", &count))?.data;
+        let counted = retry_while_overloaded(client, || client.post("/documents/delete", &count))?.data;
         if counted.get("documents").and_then(Value::as_u64) == Some(0) {
             return Ok(());
         }
         let delete = json!({ "where": condition, "dry_run": false });
-        let accepted = retry_while_overloaded(|| client.post("/documents/delete", &delete))?.data;
+        let accepted = retry_while_overloaded(client, || client.post("/documents/delete", &delete))?.data;
         let task_id = accepted.get("task_id").and_then(Value::as_str).context("no task_id")?;
         if let Err(reason) = wait_for(client, task_id, &|_| {})?.outcome() {
             bail!("delete the documents of {prefix}: {reason}");
