@@ -232,7 +232,7 @@ impl<'a> BodyReader<'a> {
         }
         self.bytes += text.len();
         if self.bytes > MAX_TEXT_BYTES {
-            return Err(error::limit("it contains more than 64 MiB of text"));
+            return Err(error::too_much_text());
         }
         let readable = text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n'));
         match self.paragraph() {

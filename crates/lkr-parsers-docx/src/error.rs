@@ -22,6 +22,11 @@ pub(crate) fn limit(reason: &'static str) -> Error {
     Error::new(ErrorKind::Limit, "read the DOCX file", reason)
 }
 
+/// The error for a file with more text than is extracted.
+pub(crate) fn too_much_text() -> Error {
+    Error::new(ErrorKind::TooMuchText, "read the DOCX file", "it contains more than 64 MiB of text")
+}
+
 /// The IO error for an exceeded limit.
 pub(crate) fn limit_io(reason: &'static str) -> io::Error {
     io::Error::other(LimitExceeded(reason))

@@ -349,7 +349,7 @@ fn nesting_and_text_beyond_limits_are_rejected() {
     let long = " ".repeat(17 << 20);
     assert_rejected(&docx(&plain(&long), &[]), ErrorKind::Limit, "16 MiB");
     let paragraph = plain(&"word ".repeat(200_000));
-    assert_rejected(&docx(&paragraph.repeat(70), &[]), ErrorKind::Limit, "64 MiB of text");
+    assert_rejected(&docx(&paragraph.repeat(70), &[]), ErrorKind::TooMuchText, "64 MiB of text");
 }
 
 #[test]

@@ -141,7 +141,7 @@ impl Composer {
 /// The error for a source with more than [`MAX_TEXT_BYTES`] of text.
 pub(crate) fn text_too_long() -> Error {
     let reason = format!("it contains more than {} MiB of text", MAX_TEXT_BYTES / (1024 * 1024));
-    Error::new(ErrorKind::Limit, "extract the text", reason)
+    Error::new(ErrorKind::TooMuchText, "extract the text", reason)
 }
 
 const SEPARATOR: &str = "\n\n";
@@ -247,7 +247,7 @@ mod tests {
         }
         composer.push_furniture(BlockKind::Paragraph, &quarter, None).unwrap();
         let error = composer.push(BlockKind::Paragraph, &quarter, None).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Limit);
+        assert_eq!(error.kind(), ErrorKind::TooMuchText);
         let error = composer.push_furniture(BlockKind::Paragraph, &quarter, None).unwrap_err();
         assert_eq!(error.to_string(), "extract the text: it contains more than 64 MiB of text");
         let parsed = composer.finish().unwrap();

@@ -15,6 +15,8 @@ pub enum ErrorKind {
     Pictures,
     /// The source exceeds a limit of memory or time.
     Limit,
+    /// The source contains more text than is extracted.
+    TooMuchText,
     /// The parser failed.
     Internal,
 }

@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Pictures,
     /// The file exceeds a limit of memory, time or output.
     Limit,
+    /// The file contains more text than is extracted.
+    TooMuchText,
     /// The parser crashed on the file.
     Crash,
     /// Too many files are waiting already.
@@ -38,7 +40,13 @@ impl ErrorKind {
     pub const fn is_file_error(self) -> bool {
         matches!(
             self,
-            Self::Input | Self::Damaged | Self::Encrypted | Self::Pictures | Self::Limit | Self::Crash
+            Self::Input
+                | Self::Damaged
+                | Self::Encrypted
+                | Self::Pictures
+                | Self::Limit
+                | Self::TooMuchText
+                | Self::Crash
         )
     }
 }
@@ -51,6 +59,7 @@ impl From<lkr_parsers::Error> for Error {
             ParserErrorKind::Encrypted => ErrorKind::Encrypted,
             ParserErrorKind::Pictures => ErrorKind::Pictures,
             ParserErrorKind::Limit => ErrorKind::Limit,
+            ParserErrorKind::TooMuchText => ErrorKind::TooMuchText,
             _ => ErrorKind::Internal,
         };
         Self::new(kind, error.operation(), error.reason())

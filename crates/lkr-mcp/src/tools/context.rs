@@ -77,9 +77,7 @@ pub(super) async fn call(server: &McpServer, arguments: JsonObject) -> Result<Ve
     let mut warnings: Vec<String> = context.warnings.iter().map(|warning| line(warning)).collect();
     let left_out = context.passages.len().saturating_sub(passages.len());
     if left_out > 0 {
-        warnings.push(format!(
-            "the list leaves out {left_out} passages, which have no room: ask for fewer tokens"
-        ));
+        warnings.push(format!("passages that have no room in the list: {left_out}; ask for fewer tokens"));
     }
     Ok(vec![context.text, json(&Citations { passages, warnings })?])
 }

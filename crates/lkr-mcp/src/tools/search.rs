@@ -78,7 +78,7 @@ pub(super) async fn call(server: &McpServer, arguments: JsonObject) -> Result<Ve
     let mut warnings: Vec<String> = found.response.warnings.iter().map(|warning| line(warning)).collect();
     let left_out = found.response.results.len().saturating_sub(results.len());
     if left_out > 0 {
-        warnings.push(format!("{left_out} more results have no room: ask for fewer"));
+        warnings.push(format!("results that have no room: {left_out}; ask for fewer"));
     }
     Ok(vec![json(&Answer { results, warnings })?])
 }

@@ -1,7 +1,7 @@
 //! Parsers of configuration values. An error is the reason why the value is invalid.
 
 use std::{
-    net::IpAddr,
+    net::{IpAddr, SocketAddrV6},
     num::{NonZero, NonZeroU32},
     ops::RangeInclusive,
     path::{Path, PathBuf},
@@ -22,10 +22,19 @@ type Parsed<T> = Result<T, String>;
 const HOUR_MS: u64 = 3_600_000;
 
 pub(super) fn listen(text: &str) -> Parsed<String> {
-    let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
-    match port.map(str::parse::<u16>) {
-        Some(Ok(_)) => Ok(text.to_owned()),
-        _ => Err("expected host:port, such as 127.0.0.1:8080".to_owned()),
+    // An address of version 6 has colons, so it stands in brackets.
+    let is_valid = match text.rsplit_once(':') {
+        Some(_) if text.starts_with('[') => text.parse::<SocketAddrV6>().is_ok(),
+        Some((host, port)) => {
+            !host.is_empty()
+                && !host.contains(|c: char| c == ':' || c == ']' || c.is_whitespace())
+                && port.parse::<u16>().is_ok()
+        }
+        None => false,
+    };
+    match is_valid {
+        true => Ok(text.to_owned()),
+        false => Err("expected host:port, such as 127.0.0.1:8080 or [::1]:8080".to_owned()),
     }
 }
 

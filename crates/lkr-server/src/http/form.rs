@@ -12,7 +12,11 @@ use encoding_rs::Encoding;
 use futures_util::TryStreamExt;
 use tokio::io::AsyncWriteExt;
 
-use super::{json_body::check_content_encoding, part_headers::PartHeaderDecoder, request_body::RequestBody};
+use super::{
+    json_body::check_content_encoding,
+    part_headers::{PartHeaderDecoder, restored},
+    request_body::RequestBody,
+};
 use crate::error::ApiError;
 
 /// What a form may contain.
@@ -132,7 +136,7 @@ fn file_name(part: &Field) -> String {
     let extended = disposition.and_then(|it| it.get_filename_ext());
     let extended = extended.and_then(decoded);
     let header = || std::str::from_utf8(part.headers().get(header::CONTENT_DISPOSITION)?.as_bytes()).ok();
-    let plain = || header().and_then(plain_name).map(|name| unescaped(&name));
+    let plain = || header().and_then(plain_name).map(|name| restored(&unescaped(&name)));
     let name = extended.or_else(plain).filter(|name| !name.is_empty());
     name.unwrap_or_else(|| "unnamed".to_owned())
 }
@@ -218,7 +222,7 @@ fn unreadable(error: MultipartError) -> ApiError {
         }
         MultipartError::Payload(error) => error.to_string(),
         MultipartError::Parse(error) => {
-            format!("a header of a part is invalid, such as a file name with a control character: {error}")
+            format!("a header of a part is invalid: {error}")
         }
         error => error.to_string(),
     };

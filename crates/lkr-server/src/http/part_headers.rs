@@ -1,4 +1,4 @@
-//! Transcodes the headers of a form's parts to UTF-8.
+//! Transcodes the headers of a form's parts to what the form parser reads: UTF-8 without control characters.
 
 use std::{
     borrow::Cow,
@@ -17,7 +17,8 @@ const MAX_BYTES: usize = 64 * 1024;
 const HEADERS_END: &[u8] = b"\r\n\r\n";
 
 /// A form as it arrives, with the headers of its parts in UTF-8. Headers that are not UTF-8 are decoded as Windows-1252,
-/// in which old programs write file names. Everything else is passed on unchanged.
+/// in which old programs write file names. Control characters, which the form parser refuses, are replaced by
+/// [stand-ins](restored). Everything else is passed on unchanged.
 pub(super) struct PartHeaderDecoder<S> {
     inner: S,
     /// The delimiter between two parts: a line break, two dashes and the boundary.
@@ -45,7 +46,7 @@ impl<S> PartHeaderDecoder<S> {
             let mark = if self.in_headers { HEADERS_END } else { &self.delimiter };
             let Some(at) = find(&self.buffer, mark) else { break };
             let part: Vec<u8> = self.buffer.drain(..at + mark.len()).collect();
-            passed.extend_from_slice(&if self.in_headers { utf8(&part) } else { Cow::Borrowed(&*part) });
+            passed.extend_from_slice(&if self.in_headers { readable(&part) } else { Cow::Borrowed(&*part) });
             self.in_headers = !self.in_headers;
         }
         let free = self.forwardable();
@@ -87,11 +88,40 @@ impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for PartHeade
     }
 }
 
-fn utf8(headers: &[u8]) -> Cow<'_, [u8]> {
-    if std::str::from_utf8(headers).is_ok() {
-        return Cow::Borrowed(headers);
+/// The first of the 32 code points that Unicode reserves for the use within a program: stand-ins of the control characters
+/// from 0 on.
+const STAND_INS: u32 = 0xFDD0;
+/// Another such code point, for the control character 0x7F.
+const DELETE_STAND_IN: char = '\u{FFFE}';
+
+fn readable(headers: &[u8]) -> Cow<'_, [u8]> {
+    let text = match std::str::from_utf8(headers) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => WINDOWS_1252.decode_without_bom_handling(headers).0,
+    };
+    let is_refused = |c: char| c.is_ascii_control() && !matches!(c, '\t' | '\r' | '\n');
+    if text.contains(is_refused) {
+        let stand_in = |c| if is_refused(c) { stand_in(c) } else { c };
+        return Cow::Owned(text.chars().map(stand_in).collect::<String>().into_bytes());
     }
-    Cow::Owned(WINDOWS_1252.decode_without_bom_handling(headers).0.into_owned().into_bytes())
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    }
+}
+
+fn stand_in(control: char) -> char {
+    char::from_u32(STAND_INS + u32::from(control)).filter(|_| control < ' ').unwrap_or(DELETE_STAND_IN)
+}
+
+/// A value of a header as the client sent it.
+pub(super) fn restored(value: &str) -> String {
+    let control = |c: char| match u32::from(c).checked_sub(STAND_INS) {
+        Some(control @ 0..0x20) => char::from_u32(control).unwrap_or(c),
+        _ if c == DELETE_STAND_IN => '\u{7f}',
+        _ => c,
+    };
+    value.chars().map(control).collect()
 }
 
 fn find(text: &[u8], mark: &[u8]) -> Option<usize> {
@@ -118,6 +148,17 @@ mod tests {
         let forwarded =
             PartHeaderDecoder::new(stream::iter(chunks), "B").map(Result::unwrap).collect::<Vec<_>>();
         forwarded.await.concat()
+    }
+
+    #[actix_web::test]
+    async fn control_characters_have_stand_ins_that_are_restored() {
+        let name: String = (0..=0x7f).filter_map(char::from_u32).filter(|c| !"\r\n".contains(*c)).collect();
+        let form = format!("--B\r\nname={name}\r\n\r\n{name}--B--");
+        let passed = String::from_utf8(transcoded(form.as_bytes(), 7).await).unwrap();
+        let (header, body) = passed.split_once("\r\n\r\n").unwrap();
+        assert!(!header.contains(|c: char| c.is_control() && !"\t\r\n".contains(c)), "{header:?}");
+        assert_eq!(restored(header), format!("--B\r\nname={name}"));
+        assert_eq!(body, format!("{name}--B--"));
     }
 
     #[actix_web::test]

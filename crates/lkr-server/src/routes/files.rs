@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use lkr::{
     Document, NewFile, Original, Scope, StoredOriginal, Submission, check_line, check_properties,
     drop_reserved,
-    files::{Extracted, FileSource, extracted_text},
+    files::{Extracted, FileErrorKind, FileSource, extracted_text},
 };
 use lkr_domain::{content_type, stem_and_suffix};
 
@@ -245,8 +245,10 @@ fn warnings_of(extracted: &Extracted) -> Vec<String> {
 
 /// The error of a file that cannot be parsed. It names the file if the file is invalid.
 fn parse_error(name: &str, error: lkr::Error) -> ApiError {
-    match error.kind() {
-        lkr::ErrorKind::Invalid => ApiError::invalid(format!("{name} cannot be read: {}", error.reason())),
+    let message = || format!("{name} cannot be read: {}", error.reason());
+    match (error.kind(), lkr::files::refusal(&error)) {
+        (_, Some(FileErrorKind::TooMuchText)) => ApiError::too_large(message()),
+        (lkr::ErrorKind::Invalid, _) => ApiError::invalid(message()),
         _ => ApiError::from(error),
     }
 }

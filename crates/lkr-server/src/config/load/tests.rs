@@ -69,6 +69,10 @@ fn bad_value_is_named_with_its_source_and_secrets_are_not_shown() {
     for (name, value) in [
         ("LKR_LISTEN", "8080"),
         ("LKR_LISTEN", "host:99999"),
+        ("LKR_LISTEN", "[::1:80"),
+        ("LKR_LISTEN", "::1:80"),
+        ("LKR_LISTEN", "[::1]"),
+        ("LKR_LISTEN", "a b:80"),
         ("LKR_DATA_DIR", ""),
         ("LKR_ADMIN_PASSWORD", "short"),
         ("LKR_SECRET_KEY", "abc"),
