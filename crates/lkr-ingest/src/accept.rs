@@ -60,6 +60,8 @@ async fn try_accept(
     staged: &mut [StagedDocument],
     idempotency: Option<&Idempotency>,
 ) -> Result<Option<Vec<Task>>> {
+    // Another process that has taken the place of this one would not find the content.
+    state.ports.peers.verify()?;
     let catalog = &state.ports.catalog;
     let before = match idempotency {
         Some(idempotency) => catalog.idempotency_record(idempotency).await?,

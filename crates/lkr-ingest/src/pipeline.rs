@@ -113,6 +113,8 @@ impl<'a> Pipeline<'a> {
         let unique = Mutex::new(Some(unique));
         let first_lookup = || unique.lock().unwrap_or_else(PoisonError::into_inner).take();
         let attempt = || async {
+            // Points in the folder of a process whose place another one has taken would not be found.
+            self.state.ports.peers.verify()?;
             let unique = match first_lookup() {
                 Some(unique) => unique,
                 None => match self.look_up(fingerprint).await? {

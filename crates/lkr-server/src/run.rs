@@ -113,9 +113,9 @@ pub(crate) async fn run(
     if let Some(on_ready) = on_ready {
         on_ready(&addresses);
     }
-    let is_superseded = tokio::select! {
-        () = stop => false,
-        () = services.kb.superseded() => true,
+    let superseded = tokio::select! {
+        () = stop => None,
+        reason = services.kb.superseded() => Some(reason),
     };
     tracing::info!("stopping");
     drain(&state, server).await;
@@ -131,8 +131,8 @@ pub(crate) async fn run(
     }
     drop(services);
     close_stores(state).await;
-    if is_superseded {
-        bail!("a later version of lkr upgrades the stores; start that version in place of this one");
+    if let Some(reason) = superseded {
+        bail!("{reason}");
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ mod error;
 #[cfg(any(test, feature = "conformance"))]
 mod failing;
 mod fair;
+mod fenced_queue;
 mod keyed_mutex;
 mod memory;
 mod merge_policy;
@@ -23,6 +24,7 @@ pub use error::{Error, ErrorKind, RecordsLost, Result, disk_is_full};
 #[cfg(any(test, feature = "conformance"))]
 pub use failing::{FailingQueue, FailingState, FaultFuture};
 pub use fair::{BASE_COST, FairTags};
+pub use fenced_queue::FencedQueue;
 pub use keyed_mutex::KeyedMutex;
 pub use memory::{MemoryQueue, MemoryState};
 pub use merge_policy::{MergePolicy, Merged, OfflineChange};

@@ -4,10 +4,10 @@ use std::{
     collections::BTreeSet,
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{sync::watch, task::AbortHandle};
@@ -55,8 +55,11 @@ struct SharedStore {
     renewal: AbortHandle,
     /// Whether this process may lead.
     may_lead: AtomicBool,
-    /// Whether another process has asked for a format that this one does not write.
-    superseded: watch::Receiver<bool>,
+    /// When this process last renewed its record, and saw nobody who excludes it.
+    renewed: Arc<Mutex<Instant>>,
+    is_exclusive: bool,
+    /// Why this process must end: another one has asked for a format that this one does not write, or works in its place.
+    superseded: watch::Receiver<Option<String>>,
 }
 
 /// How processes notice each other.
@@ -95,7 +98,7 @@ impl Peers {
     /// `Invalid` if a process of a later format has [superseded](Self::supersede_earlier) this one, or if this process or
     /// another one is exclusive; those of the store.
     pub async fn join(state: Arc<dyn StateStore>, process: Process, options: PeerOptions) -> Result<Self> {
-        let (id, format) = (process.id.own, process.format);
+        let (id, format, begun) = (process.id.own, process.format, Instant::now());
         renew(&*state, process, options).await?;
         if let Some(predecessor) = process.id.predecessor {
             remove_records(&*state, predecessor).await?;
@@ -105,26 +108,28 @@ impl Peers {
             remove_records(&*state, id).await?;
             return Err(Error::new(ErrorKind::Invalid, "join the other processes", reason));
         }
-        let (supersede, superseded) = watch::channel(false);
-        let renewed = Arc::clone(&state);
-        let renewal = tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(options.process_ttl / 6).await;
-                let renewal = async {
-                    renew(&*renewed, process, options).await?;
-                    latest_format(&*renewed).await
-                };
-                match renewal.await {
-                    Ok(latest) if latest > format => _ = supersede.send_replace(true),
-                    Ok(_) => {}
-                    Err(error) => {
-                        tracing::debug!(%error, "cannot renew the record of this process; will retry");
+        let (supersede, superseded) = watch::channel(None);
+        let renewed = Arc::new(Mutex::new(begun));
+        let renewal = tokio::spawn({
+            let (state, renewed) = (Arc::clone(&state), Arc::clone(&renewed));
+            async move {
+                loop {
+                    tokio::time::sleep(options.process_ttl / 6).await;
+                    let begun = Instant::now();
+                    match renew_or_end(&*state, process, options).await {
+                        Ok(None) => *renewed.lock().unwrap_or_else(PoisonError::into_inner) = begun,
+                        Ok(reason) => _ = supersede.send_replace(reason),
+                        Err(error) => {
+                            tracing::debug!(%error, "cannot renew the record of this process; will retry");
+                        }
                     }
                 }
             }
         });
-        let (renewal, may_lead) = (renewal.abort_handle(), AtomicBool::new(true));
-        let shared = SharedStore { state, options, format, renewal, may_lead, superseded };
+        let (renewal, may_lead, is_exclusive) =
+            (renewal.abort_handle(), AtomicBool::new(true), process.is_exclusive);
+        let shared =
+            SharedStore { state, options, format, renewal, may_lead, renewed, is_exclusive, superseded };
         Ok(Self { inner: Arc::new(PeersInner { id, shared: Some(shared) }) })
     }
 
@@ -155,14 +160,32 @@ impl Peers {
         }
     }
 
-    /// Completes if a process of a later format waits to upgrade the store: this process should end in order.
-    pub async fn superseded(&self) {
+    /// Completes, with the reason, if this process should end in order: a process of a later format waits to upgrade the store, or
+    /// this one stood still for so long that it counted as ended, and another one works in its place that excludes it.
+    pub async fn superseded(&self) -> String {
         if let Some(shared) = &self.inner.shared
-            && shared.superseded.clone().wait_for(|superseded| *superseded).await.is_ok()
+            && let Ok(reason) = shared.superseded.clone().wait_for(Option::is_some).await
+            && let Some(reason) = &*reason
         {
-            return;
+            return reason.clone();
         }
-        std::future::pending::<()>().await;
+        std::future::pending().await
+    }
+
+    /// Checks that no other process can have taken the place of this one. Only the record of an exclusive process keeps others
+    /// away, so such a process must not take work on itself while the record may have expired: after it stood still, for
+    /// example. Costs no access to the store.
+    ///
+    /// # Errors
+    /// `Unavailable` until the record is renewed.
+    pub fn verify(&self) -> Result<()> {
+        let Some(shared) = &self.inner.shared else { return Ok(()) };
+        let renewed = *shared.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !shared.is_exclusive || renewed.elapsed() < shared.options.process_ttl {
+            return Ok(());
+        }
+        let reason = "this process could not tell the others in time that it runs, so another one may work in its place";
+        Err(Error::new(ErrorKind::Unavailable, "verify process", reason))
     }
 
     /// The id of this process, which no other process has, nor an earlier one.
@@ -255,6 +278,30 @@ async fn remove_records(state: &dyn StateStore, id: Uuid) -> Result<()> {
         }
     }
     state.apply(vec![Write::delete(process_key(id), Expect::Any)]).await
+}
+
+/// Renews the record of a process. If others may have believed meanwhile that it had ended, it returns why the process must
+/// end, if it must.
+async fn renew_or_end(
+    state: &dyn StateStore,
+    process: Process,
+    options: PeerOptions,
+) -> Result<Option<String>> {
+    let was_known = state.get(&process_key(process.id.own)).await?.is_some();
+    renew(state, process, options).await?;
+    if latest_format(state).await? > process.format {
+        let reason = "a later version of lkr upgrades the stores; start that version in place of this one";
+        return Ok(Some(reason.to_owned()));
+    }
+    if was_known {
+        return Ok(None);
+    }
+    let reason = refusal(state, process).await?;
+    if reason.is_some() {
+        // The other one must not wait for this one.
+        remove_records(state, process.id.own).await?;
+    }
+    Ok(reason)
 }
 
 /// Why a process cannot work on a store.
@@ -367,10 +414,8 @@ impl fmt::Debug for Peers {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
-    use crate::{MemoryState, ProcessId};
+    use crate::{FailingState, MemoryState, ProcessId};
 
     /// So short that expiry is awaited quickly, so long that a renewal is not late on a busy machine.
     const OPTIONS: PeerOptions =
@@ -536,5 +581,41 @@ mod tests {
         assert!(error.to_string().contains("other processes (1)"), "{error}");
         shared.leave().await;
         join(exclusive()).await.unwrap();
+    }
+
+    /// As a process that is stopped and continued, or whose machine is suspended.
+    #[tokio::test]
+    async fn exclusive_process_that_stood_still_takes_no_work_until_it_knows_that_it_is_alone() {
+        let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
+        for is_replaced in [false, true] {
+            let stands_still = Arc::new(AtomicBool::new(false));
+            let faults = Arc::clone(&stands_still);
+            let fault = move |_: &str| faults.load(Ordering::SeqCst).then_some(ErrorKind::Unavailable);
+            let own: Arc<dyn StateStore> = Arc::new(FailingState::new(Arc::clone(&state), fault));
+            let exclusive = || Process { is_exclusive: true, ..process(4) };
+            let peers = Peers::join(own, exclusive(), OPTIONS).await.unwrap();
+            peers.verify().unwrap();
+            stands_still.store(true, Ordering::SeqCst);
+            let ended = Peers::running_on(&*state);
+            assert_eq!(ended.await.unwrap(), BTreeSet::from([peers.id()]));
+            eventually(async || Peers::running_on(&*state).await.unwrap().is_empty()).await;
+            let error = peers.verify().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable);
+            let other = match is_replaced {
+                true => Some(Peers::join(Arc::clone(&state), exclusive(), OPTIONS).await.unwrap()),
+                false => None,
+            };
+            stands_still.store(false, Ordering::SeqCst);
+            let Some(other) = other else {
+                eventually(async || peers.verify().is_ok()).await;
+                peers.leave().await;
+                continue;
+            };
+            let reason = peers.superseded().await;
+            assert!(reason.contains("another process works on the same records"), "{reason}");
+            peers.verify().unwrap_err();
+            assert_eq!(other.running().await.unwrap(), BTreeSet::from([other.id()]));
+            other.verify().unwrap();
+        }
     }
 }

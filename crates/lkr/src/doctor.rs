@@ -17,8 +17,8 @@ use object_store::{ObjectStore, local::LocalFileSystem, memory::InMemory};
 use time::OffsetDateTime;
 
 use self::stores::Parts;
-pub(crate) use self::stores::refuse_lost_records;
 pub use self::stores::{StoresDoctorOptions, examine_stores, has_lost_records};
+pub(crate) use self::stores::{refuse_lost_points, refuse_lost_records};
 
 use crate::{
     Error, ErrorKind, Folders, Result,

@@ -195,10 +195,10 @@ impl KnowledgeBase {
         Arc::clone(&self.shared.state)
     }
 
-    /// Completes if a process of a later version of lkr waits to upgrade the stores that both work on. This one should shut
-    /// down; until it has, the other one waits.
-    pub async fn superseded(&self) {
-        self.shared.peers.superseded().await;
+    /// Completes, with the reason, if this process should shut down: one of a later version of lkr waits to upgrade the stores that
+    /// both work on, or another one has taken its place while it stood still.
+    pub async fn superseded(&self) -> String {
+        self.shared.peers.superseded().await
     }
 
     /// Stops the workers. Waits up to `grace_period` for the documents that are being processed; the others continue

@@ -9,7 +9,8 @@ use lkr_catalog::{Outbox, STORE_VERSION};
 use lkr_ingest::{DeletionPolicy, TaskObserver};
 use lkr_models::{ChatModelSource, Precision, RerankerSource};
 use lkr_state::{
-    ContentionObserver, ObservedState, PeerOptions, Peers, Process, RecordsLost, StateStore, TaskQueue,
+    ContentionObserver, FencedQueue, ObservedState, PeerOptions, Peers, Process, RecordsLost, StateStore,
+    TaskQueue,
 };
 use lkr_store_lmdb::LmdbOptions;
 use lkr_taxonomy::Taxonomy;
@@ -20,7 +21,7 @@ use crate::{
     Result, SearchOptions,
     backup::{BackupSource, remove_stale_copy},
     blocking::blocking,
-    doctor::refuse_lost_records,
+    doctor::{refuse_lost_points, refuse_lost_records},
     embedded_store::{open_store, refuse_texts_without_store},
     error::During,
     local_models::open_models,
@@ -223,14 +224,21 @@ impl RunningStores {
         is_away: impl Fn(&Error) -> bool,
     ) -> Result<Builder> {
         let AllStores { vectors, records, blobs, originals } = self.all;
-        let builder = builder.vectors(vectors).originals(originals).blobs(blobs);
+        let builder = builder.vectors(Arc::clone(&vectors)).originals(originals).blobs(blobs);
         let builder = match (self.shared, &self.backup.embedded) {
             (Some((queue, process)), _) => {
                 let join = || async {
                     let peers = Peers::join(Arc::clone(&records), process, PeerOptions::default()).await;
                     peers.map_err(lkr_catalog::Error::from).during("join the other processes")
                 };
-                builder.queue(queue).peers(until_available(A_STORE, join, is_away).await?)
+                let peers = until_available(A_STORE, join, &is_away).await?;
+                // Once this process may work on the records: another one may have the points.
+                let check = || refuse_lost_points(&records, &*vectors);
+                if let Err(error) = until_available(A_STORE, check, is_away).await {
+                    peers.leave().await;
+                    return Err(error);
+                }
+                builder.queue(Arc::new(FencedQueue::new(queue, peers.clone()))).peers(peers)
             }
             (None, Some(store)) => builder.queue(Arc::new(store.queue())),
             (None, None) => builder,

@@ -251,20 +251,32 @@ fn process_of_an_earlier_version_makes_room_for_a_later_one() {
 #[test]
 fn process_with_points_of_its_own_works_alone() {
     let Some(stores) = SharedStores::start() else { return };
-    let alone = stores.server_with(Role::All, &[("LKR_VECTORS", "embedded")]);
-    let _ = alone.add(&rock(1));
+    let shared = stores.server(Role::All);
+    let mut alone = stores.stopped_server(Role::All);
+    alone.set("LKR_VECTORS", "embedded");
     let refusal = |server: &Server, reason: &str| {
         let refused = printed(&server.command().output().unwrap());
         assert!(refused.contains(reason), "{refused}");
     };
-    let shared = stores.stopped_server(Role::All);
+    refusal(&alone, "other processes (1) may work on the same records");
+    shared.stop();
+    alone.restart();
+    let _ = alone.add(&rock(1));
     refusal(&shared, "another process works on the same records");
     // Its restart takes its own place at once, after a kill too.
     alone.restart();
-    assert_eq!(alone.search(&json!({"query": "number1"}))["results"][0]["source"], "quarry:1");
+    let found = |server: &Server| server.search(&json!({"query": "number1"}))["results"][0]["source"].clone();
+    assert_eq!(found(&alone), "quarry:1");
     alone.stop();
-    shared.restart();
-    refusal(&alone, "other processes (1) may work on the same records");
+    // Without its points nothing would be found, wherever they are looked for.
+    let lost = "there are documents, but no points at all";
+    refusal(&shared, lost);
+    std::fs::remove_dir_all(alone.data_dir()).unwrap();
+    refusal(&alone, lost);
+    let repaired = doctor(&alone, &["--repair"]);
+    assert!(repaired.status.success(), "{}", printed(&repaired));
+    alone.restart();
+    eventually("the document is not ingested again", || found(&alone) == "quarry:1");
 }
 
 /// Processes of two versions work on the same stores, while each is replaced by the other and back. `LKR_E2E_EARLIER` is the path of

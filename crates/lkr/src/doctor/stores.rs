@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use lkr_catalog::{Catalog, Originals, Texts};
+use lkr_catalog::{Catalog, ListFilter, Originals, Texts};
 use lkr_doctor::{Ports, ReadDeletion, Restorer};
-use lkr_domain::Layer;
+use lkr_domain::{Layer, Scope};
 use lkr_spaces::Spaces;
 use lkr_state::{Peers, StateStore, TaskQueue, Write};
 use lkr_store_lmdb::LmdbStore;
@@ -80,19 +80,44 @@ pub async fn has_lost_records(
     if catalog.has_version().await.during("read the store's version")? {
         return Ok(false);
     }
-    let l1 = Layer::L1.into();
-    let has_points =
-        vectors.describe(&l1).await.map_err(lkr_catalog::Error::from).during("read points")?.is_some()
-            && vectors
-                .count(&l1, &Filter::all())
-                .await
-                .map_err(lkr_catalog::Error::from)
-                .during("read points")?
-                > 0;
-    let has_content =
-        has_points || !Texts::new(Arc::clone(blobs)).stored().await.during("list texts")?.is_empty();
+    let has_content = has_points(vectors).await?
+        || !Texts::new(Arc::clone(blobs)).stored().await.during("list texts")?.is_empty();
     // Another process may have opened a new store meanwhile, and stored a text.
     Ok(has_content && !catalog.has_version().await.during("read the store's version")?)
+}
+
+/// Whether there is a point of a document.
+async fn has_points(vectors: &dyn VectorStore) -> Result<bool> {
+    let l1 = Layer::L1.into();
+    let count = async {
+        match vectors.describe(&l1).await? {
+            Some(_) => vectors.count(&l1, &Filter::all()).await,
+            None => Ok(0),
+        }
+    };
+    Ok(count.await.map_err(lkr_catalog::Error::from).during("read points")? > 0)
+}
+
+/// Fails if the shared state store has documents, but the vector store has no point: searches would find nothing.
+pub(crate) async fn refuse_lost_points(
+    records: &Arc<dyn StateStore>,
+    vectors: &dyn VectorStore,
+) -> Result<()> {
+    let catalog = Catalog::new(Arc::clone(records));
+    // After a repair, each document is being replaced by itself.
+    let has_documents = async || {
+        let newest = catalog.list(&Scope::All, &ListFilter::default(), None, 1).await?.items.pop();
+        let Some(newest) = newest else { return Ok(false) };
+        Ok::<_, lkr_catalog::Error>(catalog.document_state(newest.doc_id).await?.replacement().is_none())
+    };
+    let has_documents = async || has_documents().await.during("list documents");
+    // The last document may be deleted meanwhile.
+    if !has_documents().await? || has_points(vectors).await? || !has_documents().await? {
+        return Ok(());
+    }
+    let reason = "there are documents, but no points at all: name the data folder or the vector store that has them, or mount its disk; \
+                  if they are lost, run 'lkr doctor --shared --repair', after which the documents are ingested again from their texts";
+    Err(Error::new(ErrorKind::Invalid, "open knowledge base", reason))
 }
 
 /// Fails if there are points or texts, but the shared state store is empty: a new store would treat all of them as garbage.
