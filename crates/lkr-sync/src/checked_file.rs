@@ -2,7 +2,7 @@ use std::{
     fs::File,
     io::{self, Read},
     mem,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -37,8 +37,11 @@ impl CheckedFile {
     }
 
     /// Opens the file for reading from its beginning.
+    ///
+    /// # Errors
+    /// That it cannot be opened, or is no regular file any more.
     pub fn open(&self) -> io::Result<CheckedReader> {
-        let file = File::open(&self.path).inspect_err(|_| self.changed.store(true, Ordering::Relaxed))?;
+        let file = open_regular(&self.path).inspect_err(|_| self.changed.store(true, Ordering::Relaxed))?;
         Ok(CheckedReader {
             file,
             size: self.size,
@@ -104,7 +107,8 @@ impl CheckedReader {
         let mut block = Vec::new();
         // One byte more than the announced size shows that the file grew, without reading all that was added.
         let limit = (self.size + 1).saturating_sub(self.hashed).min(BLOCK as u64);
-        let read = Read::by_ref(&mut self.file).take(limit).read_to_end(&mut block)?;
+        let read = Read::by_ref(&mut self.file).take(limit).read_to_end(&mut block);
+        let read = read.inspect_err(|_| self.changed.store(true, Ordering::Relaxed))?;
         self.hasher.update(&block);
         self.hashed += read as u64;
         if (read as u64) < limit || self.hashed > self.size {
@@ -120,6 +124,22 @@ impl CheckedReader {
         }
         self.changed.store(true, Ordering::Relaxed);
         Err(io::Error::new(io::ErrorKind::InvalidData, "file changed while it was sent"))
+    }
+}
+
+/// Opens a regular file. A named pipe that has come to its path would wait for a writer, and a device may have no end.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
+    );
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file any more")),
     }
 }
 
@@ -174,5 +194,22 @@ mod tests {
         drop(dir);
         assert!(file.open().is_err());
         assert!(file.has_changed());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_no_file_any_more_is_not_waited_for() {
+        let pipe = |path: &Path| {
+            use rustix::fs::{CWD, FileType, Mode, mknodat};
+            mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        };
+        for replace in [&pipe as &dyn Fn(&Path), &|path| fs::create_dir(path).unwrap()] {
+            let (dir, file) = checked(b"a", b"a");
+            fs::remove_file(dir.path().join("file")).unwrap();
+            replace(&dir.path().join("file"));
+            let error = file.open().unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+            assert!(file.has_changed());
+        }
     }
 }

@@ -5,8 +5,9 @@ use std::{
 };
 
 use crate::{
-    ApplyOptions, Event, Observer, Opening, Options, Plan, Remote, RemoteDocument, Report, Result, apply,
-    error::stopped,
+    ApplyOptions, Error, ErrorKind, Event, Observer, Opening, Options, Plan, Remote, RemoteDocument, Report,
+    Result, apply,
+    error::{READ, stopped},
     folder::Folder,
     path, plan,
     plan::StoredDocument,
@@ -106,6 +107,7 @@ impl FolderSync {
         forget_missing(&mut self.state, &walked);
         self.state.save()?;
         let stored = stored_documents(remote, &self.source_prefix())?;
+        self.refuse_empty_place(&walked, stored.len())?;
         let local = scan::local_files(&walked, &self.state, retry_refused);
         let inputs =
             plan::Inputs { local: &local, stored: &stored, unreadable: &walked.unreadable, unmovable };
@@ -114,6 +116,22 @@ impl FolderSync {
         plan.issues.extend(walked.issues);
         plan.issues.sort();
         Ok(plan)
+    }
+
+    /// Fails if the folder is empty, as a disk that is not mounted, and only the id that the caller gave says that the documents are
+    /// those of its files.
+    fn refuse_empty_place(&self, walked: &Walked, documents: usize) -> Result<()> {
+        let is_empty =
+            walked.files.is_empty() && walked.unsendable.is_empty() && walked.unreadable.is_empty();
+        if self.options.id.is_none() || !is_empty || self.state.has_had_files() || documents == 0 {
+            return Ok(());
+        }
+        let reason = format!(
+            "{} has no files, and none were ever synchronised from it, but {documents} documents have its id: its disk may not be \
+             mounted; if they are no longer wanted, delete them otherwise",
+            self.folder.root().display()
+        );
+        Err(Error::new(ErrorKind::Folder, READ, reason))
     }
 
     fn wanted(&self) -> Wanted<'_> {

@@ -1,7 +1,6 @@
 //! The files of a folder with their digests. Only files that are not known are read.
 
 use std::{
-    fs::File,
     io,
     path::Path,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -9,6 +8,7 @@ use std::{
 
 use crate::{
     Digest, Event, IssueKind, Observer, Result,
+    checked_file::open_regular,
     error::stopped,
     path,
     plan::{Content, LocalFile},
@@ -85,7 +85,7 @@ struct Read {
 }
 
 fn read(path: &Path) -> io::Result<Read> {
-    let file = File::open(path)?;
+    let file = open_regular(path)?;
     let before = stamp(&file.metadata()?);
     let now = SystemTime::now();
     let digest = Digest::of_reader(&file)?;

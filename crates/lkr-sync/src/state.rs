@@ -45,6 +45,9 @@ struct Record {
     target: String,
     /// Whether the last run that changed something ended, so that it left no tasks.
     clean: bool,
+    /// Whether a run has found files in the folder.
+    #[serde(default)]
+    has_had_files: bool,
     files: BTreeMap<String, Entry>,
 }
 
@@ -70,6 +73,7 @@ impl State {
         let read = serde_json::from_slice::<Record>(&content).ok();
         let mut record = read.filter(|record| record.version == VERSION).unwrap_or_default();
         record.clean |= is_new;
+        record.has_had_files |= !record.files.is_empty();
         record.version = VERSION;
         id.clone_into(&mut record.id);
         target.clone_into(&mut record.target);
@@ -99,6 +103,11 @@ impl State {
         self.save()
     }
 
+    /// Whether a run has found files in the folder.
+    pub(crate) fn has_had_files(&self) -> bool {
+        self.record.has_had_files
+    }
+
     pub(crate) fn get(&self, path: &str) -> Option<&Entry> {
         self.record.files.get(path)
     }
@@ -107,6 +116,7 @@ impl State {
     pub(crate) fn insert(&mut self, path: &str, stamp: Stamp, digest: Digest, settled: bool) {
         let before = self.record.files.remove(path);
         let refused = before.filter(|before| before.digest == digest).and_then(|before| before.refused);
+        self.record.has_had_files = true;
         self.record.files.insert(path.to_owned(), Entry { stamp, digest, settled, refused });
         self.is_changed = true;
     }

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     io::{self, Read as _},
-    path::{Component, Path},
+    path::{Component, Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
@@ -77,7 +77,9 @@ fn below(folder: &Path) -> Result<Vec<Item>> {
         return Ok(collection(folder)?.into_iter().map(Item::Text).collect());
     }
     let files = files_below(folder, is_known)?;
-    let of_folder = files.iter().filter(|file| !is_hidden(file.strip_prefix(folder).unwrap_or(file)));
+    // Opening a named pipe would wait for a writer, and a device may have no end.
+    let is_wanted = |file: &&PathBuf| !is_hidden(file.strip_prefix(folder).unwrap_or(file)) && file.is_file();
+    let of_folder = files.iter().filter(is_wanted);
     let items: Vec<Item> = of_folder.map(|file| file_item(file)).collect();
     if items.is_empty() {
         bail!("{} contains no file of a known format: {}", folder.display(), extensions());

@@ -20,7 +20,7 @@ use crate::{
     exit::reason,
     http::{ApiError, Client, FileForm},
     terminal::field,
-    wait::{read_task, retry_while_overloaded},
+    wait::{Task, read_task, retry_while_overloaded},
 };
 
 /// The documents that this account created in one space.
@@ -125,15 +125,7 @@ impl Remote for HttpRemote {
     fn task(&self, id: &TaskId) -> Result<TaskState> {
         let task =
             read_task(&self.client, &id.0).map_err(|error| self.error("read task", Scope::Item, error))?;
-        if !task.has_ended() {
-            return Ok(TaskState::Unfinished);
-        }
-        let is_final = task.error.as_ref().is_some_and(|error| !error.retryable);
-        Ok(match task.outcome() {
-            Ok(_) => TaskState::Done,
-            Err(reason) if is_final => TaskState::Refused(reason),
-            Err(reason) => TaskState::Failed(reason),
-        })
+        Ok(state_of(task))
     }
 
     fn rename(&self, doc_id: &str, source: &str, title: Option<&str>) -> Result<()> {
@@ -156,13 +148,29 @@ impl Remote for HttpRemote {
     }
 }
 
+fn state_of(task: Task) -> TaskState {
+    if !task.has_ended() {
+        return TaskState::Unfinished;
+    }
+    // One that was cancelled, or whose document was deleted or replaced meanwhile, says nothing of the file.
+    let is_final = task.error.as_ref().is_some_and(|error| !error.retryable && error.code != CONFLICT);
+    match task.outcome() {
+        Ok(_) => TaskState::Done,
+        Err(reason) if is_final => TaskState::Refused(reason),
+        Err(reason) => TaskState::Failed(reason),
+    }
+}
+
+/// The code of a cancelled task, and of a change that contradicts another one.
+const CONFLICT: u64 = 1003;
+
 /// A server that cannot be reached, and a refusal of the caller, end the run.
 fn kind_of(error: &anyhow::Error, scope: Scope) -> ErrorKind {
     if let Some(refusal) = error.downcast_ref::<ApiError>() {
         return match (refusal.code, scope) {
-            (Some(1001 | 1003), Scope::Item) => ErrorKind::Refused,
+            (Some(1001), Scope::Item) => ErrorKind::Refused,
             (Some(1004), Scope::Item) => ErrorKind::NotFound,
-            (Some(2000), _) => ErrorKind::Other,
+            (Some(CONFLICT), Scope::Item) | (Some(2000), _) => ErrorKind::Other,
             _ => ErrorKind::Unavailable,
         };
     }
@@ -201,7 +209,9 @@ mod tests {
         };
         assert_eq!(kind_of(&refusal(1001), Scope::Item), ErrorKind::Refused);
         assert_eq!(kind_of(&refusal(1004), Scope::Item), ErrorKind::NotFound);
-        assert_eq!(kind_of(&refusal(2000), Scope::Item), ErrorKind::Other);
+        for code in [1003, 2000] {
+            assert_eq!(kind_of(&refusal(code), Scope::Item), ErrorKind::Other, "{code}");
+        }
         for (code, scope) in
             [(1005, Scope::Item), (1006, Scope::Item), (1010, Scope::Item), (1004, Scope::Run)]
         {
@@ -211,6 +221,17 @@ mod tests {
         assert_eq!(kind_of(&changed.into(), Scope::Item), ErrorKind::Other);
         let refused = ureq::Error::Io(io::Error::from(io::ErrorKind::ConnectionRefused));
         assert_eq!(kind_of(&refused.into(), Scope::Item), ErrorKind::Unavailable);
+    }
+
+    #[test]
+    fn cancelled_task_says_nothing_of_its_file() {
+        let failed = |code, retryable| {
+            let error = json!({ "code": code, "message": "no", "retryable": retryable });
+            state_of(serde_json::from_value(json!({ "status": "failed", "error": error })).unwrap())
+        };
+        assert!(matches!(failed(1001, false), TaskState::Refused(_)));
+        assert!(matches!(failed(1001, true), TaskState::Failed(_)));
+        assert!(matches!(failed(1003, false), TaskState::Failed(_)));
     }
 
     #[test]

@@ -70,6 +70,33 @@ fn given_id_makes_a_fresh_checkout_the_same_folder() {
     assert_eq!(FolderSync::open(&bench.root(), named()).unwrap().opening(), &Opening::Known);
 }
 
+/// As where the disk of a folder is not mounted: only the id that was given says whose documents these are.
+#[test]
+fn empty_place_with_a_given_id_deletes_nothing() {
+    let bench = Bench::new(&[("a.txt", "one"), ("b.txt", "two")]);
+    let named = || Options { id: Some("handbook".parse().unwrap()), ..options() };
+    assert_eq!(bench.try_run(named()).unwrap().new, 2);
+    let empty = bench.beside("empty");
+    fs::create_dir(&empty).unwrap();
+    for _ in 0..2 {
+        let mut sync = FolderSync::open(&empty, named()).unwrap();
+        let error = sync.plan(&bench.service, &()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Folder);
+        assert!(error.to_string().contains("2 documents have its id"), "{error}");
+    }
+    // A folder that had files may lose all of them.
+    for name in ["a.txt", "b.txt"] {
+        fs::remove_file(bench.path(name)).unwrap();
+    }
+    let mut sync = FolderSync::open(&bench.root(), named()).unwrap();
+    assert_eq!(sync.plan(&bench.service, &()).unwrap().deletes.len(), 2);
+    drop(sync);
+    // With a file in it, the place is a checkout.
+    fs::write(empty.join("c.txt"), "three").unwrap();
+    let mut sync = FolderSync::open(&empty, named()).unwrap();
+    assert_eq!(sync.plan(&bench.service, &()).unwrap().deletes.len(), 2);
+}
+
 #[cfg(unix)]
 #[test]
 fn folder_with_two_paths_is_one() {
