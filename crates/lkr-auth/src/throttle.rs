@@ -162,7 +162,12 @@ fn add(at_ms: &mut Vec<i64>, limit: usize, window_ms: i64, now_ms: i64) {
 }
 
 /// The wait until fewer than `limit` failures count; `None` if that is the case already.
+///
+/// A time in the future was written before the clock was set back. One that is further away than the window does not count,
+/// because that could take as long as the clock was ahead.
 fn retry_after(at_ms: &[i64], limit: usize, window_ms: i64, now_ms: i64) -> Option<Duration> {
+    let latest = now_ms.saturating_add(window_ms);
+    let at_ms = at_ms.get(..at_ms.partition_point(|at| *at <= latest))?;
     let oldest = at_ms.len().checked_sub(limit).and_then(|first| at_ms.get(first))?;
     let left = window_ms.saturating_sub(now_ms.saturating_sub(*oldest));
     let left = u64::try_from(left.min(window_ms)).ok().filter(|&left| left > 0)?;
@@ -212,9 +217,13 @@ mod tests {
     #[test]
     fn clock_set_back_does_not_extend_the_wait() {
         let mut failures = vec![i64::MAX - 1, i64::MAX];
-        assert_eq!(retry_after(&failures, 2, WINDOW, 5), Some(Duration::from_millis(900_000)));
+        assert_eq!(retry_after(&failures, 2, WINDOW, 5), None, "the clock was far ahead");
         add(&mut failures, 2, WINDOW, 5);
         assert_eq!(failures, [5, 5]);
+        assert_eq!(retry_after(&failures, 2, WINDOW, 5), Some(Duration::from_millis(900_000)));
+        let ahead = [5 + WINDOW; 2];
+        assert_eq!(retry_after(&ahead, 2, WINDOW, 5), Some(Duration::from_millis(900_000)));
+        assert_eq!(retry_after(&ahead, 2, WINDOW, 5 + 2 * WINDOW), None, "twice the window at most");
     }
 
     #[test]
