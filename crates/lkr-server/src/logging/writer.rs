@@ -1,9 +1,12 @@
-//! Writes log lines on a thread of its own, so that a reader of stderr that stalls (a full pipe, a terminal that is paused)
-//! stops no request. Lines wait in memory up to a limit; those beyond it are dropped and counted.
+//! Writes log lines without ever waiting for what reads them: a full pipe or a paused terminal would stop all requests, and the
+//! end of the server. A line is written at once if it can be; while one cannot, it and those after it wait in memory up to a
+//! limit, and a thread writes them. Lines beyond the limit are dropped and counted.
 
 use std::{
-    io,
-    mem::{replace, take},
+    fs::File,
+    io::{self, Write as _},
+    mem::take,
+    os::fd::AsFd,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -12,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::metrics::Counters;
@@ -19,17 +23,13 @@ use crate::metrics::Counters;
 /// The most bytes that wait: some twenty thousand lines. Chosen, not measured.
 const MAX_WAITING: usize = 4 << 20;
 
-/// How long the first line waits for others, so that a busy server writes many at once and wakes the thread once for them. See
-/// docs/studies.md#log-lines.
-const GATHERING_PAUSE: Duration = Duration::from_millis(2);
+/// What a pipe that says that it can be written to takes without waiting, on every Unix (`_POSIX_PIPE_BUF`) and on Linux.
+const MAX_AT_ONCE: usize = if cfg!(target_os = "linux") { 4_096 } else { 512 };
 
 /// How often dropped lines are reported.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A buffer that grew beyond this while the reader stalled is given back.
-const KEPT_CAPACITY: usize = 64 << 10;
-
-/// Hands lines to the thread.
+/// Takes lines.
 #[derive(Debug, Clone)]
 pub(crate) struct LogWriter {
     shared: Arc<Shared>,
@@ -37,6 +37,8 @@ pub(crate) struct LogWriter {
 
 #[derive(Debug)]
 struct Shared {
+    /// Not the handle of the standard library, which a thread that panics locks while it prints.
+    to: File,
     waiting: Mutex<Waiting>,
     max_waiting: usize,
     /// Wakes the thread when the first line waits.
@@ -46,7 +48,7 @@ struct Shared {
     dropped: AtomicU64,
 }
 
-/// The lines that are not written yet.
+/// The lines that could not be written at once.
 #[derive(Debug, Default)]
 struct Waiting {
     lines: Vec<u8>,
@@ -54,17 +56,24 @@ struct Waiting {
     is_writing: bool,
 }
 
+impl Waiting {
+    const fn is_empty(&self) -> bool {
+        self.lines.is_empty() && !self.is_writing
+    }
+}
+
 impl LogWriter {
-    /// Starts the thread, which lives as long as the process.
+    /// A writer to a file, and its thread, which lives as long as the process.
     ///
     /// # Errors
-    /// That the system has no thread left.
-    pub(crate) fn start(to: impl io::Write + Send + 'static) -> io::Result<Self> {
+    /// That the system has no file or thread left.
+    pub(crate) fn start(to: impl AsFd) -> io::Result<Self> {
         Self::with_limit(to, MAX_WAITING)
     }
 
-    fn with_limit(to: impl io::Write + Send + 'static, max_waiting: usize) -> io::Result<Self> {
+    fn with_limit(to: impl AsFd, max_waiting: usize) -> io::Result<Self> {
         let shared = Arc::new(Shared {
+            to: to.as_fd().try_clone_to_owned()?.into(),
             waiting: Mutex::default(),
             max_waiting,
             filled: Condvar::new(),
@@ -72,13 +81,13 @@ impl LogWriter {
             dropped: AtomicU64::new(0),
         });
         let writing = Arc::clone(&shared);
-        thread::Builder::new().name("log-writer".to_owned()).spawn(move || writing.write_all(to))?;
+        thread::Builder::new().name("log-writer".to_owned()).spawn(move || writing.write_waiting())?;
         Ok(Self { shared })
     }
 
     /// Waits until all lines are written, for no longer than `limit`.
     pub(crate) fn flush(&self, limit: Duration) {
-        let is_behind = |waiting: &mut Waiting| waiting.is_writing || !waiting.lines.is_empty();
+        let is_behind = |waiting: &mut Waiting| !waiting.is_empty();
         // Whether it is in time makes no difference: the process ends.
         let _ = self.shared.written.wait_timeout_while(self.shared.waiting(), limit, is_behind);
     }
@@ -110,8 +119,13 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, line: &[u8]) {
+    fn write_line(&self, line: &[u8]) {
+        // Held while the line is written, so that lines stay whole and in order.
         let mut waiting = self.waiting();
+        if waiting.is_empty() && line.len() <= MAX_AT_ONCE && self.takes_bytes() {
+            self.write(line);
+            return;
+        }
         if waiting.lines.len() + line.len() > self.max_waiting {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
@@ -124,22 +138,27 @@ impl Shared {
         }
     }
 
-    /// Writes lines as they come. Never returns.
-    fn write_all(&self, mut to: impl io::Write) {
-        let mut spare = Vec::new();
+    /// Whether a short write returns at once: it succeeds, or fails because the reader is gone.
+    fn takes_bytes(&self) -> bool {
+        let polled = poll(&mut [PollFd::new(&self.to, PollFlags::OUT)], Some(&Timespec::default()));
+        polled != Ok(0)
+    }
+
+    fn write(&self, lines: &[u8]) {
+        // With stderr closed there is nowhere to report to.
+        let _ = (&self.to).write_all(lines);
+    }
+
+    /// Writes the lines that wait. Never returns.
+    fn write_waiting(&self) {
         loop {
             let is_idle = |waiting: &mut Waiting| waiting.lines.is_empty();
-            drop(self.filled.wait_while(self.waiting(), is_idle));
-            thread::sleep(GATHERING_PAUSE);
-            let mut waiting = self.waiting();
-            let mut lines = replace(&mut waiting.lines, take(&mut spare));
+            let waiting = self.filled.wait_while(self.waiting(), is_idle);
+            let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+            let lines = take(&mut waiting.lines);
             waiting.is_writing = true;
             drop(waiting);
-            // With stderr closed there is nowhere to report to.
-            let _ = to.write_all(&lines).and_then(|()| to.flush());
-            lines.clear();
-            lines.shrink_to(KEPT_CAPACITY);
-            spare = lines;
+            self.write(&lines);
             self.waiting().is_writing = false;
             self.written.notify_all();
         }
@@ -149,7 +168,7 @@ impl Shared {
 /// Takes one line.
 impl io::Write for LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.shared.push(line);
+        self.shared.write_line(line);
         Ok(line.len())
     }
 
@@ -175,12 +194,30 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(60);
 
     #[test]
+    fn lines_are_written_at_once_while_they_are_read() {
+        let file = tempfile::tempfile().unwrap();
+        let (mut reader, writer) = pipe().unwrap();
+        let logs = [LogWriter::start(&file).unwrap(), LogWriter::start(&writer).unwrap()];
+        drop(writer);
+        for number in 0..20 {
+            for log in &logs {
+                log.clone().write_all(format!("line {number}\n").as_bytes()).unwrap();
+                assert!(log.shared.waiting().is_empty());
+            }
+            let mut read = vec![0; format!("line {number}\n").len()];
+            reader.read_exact(&mut read).unwrap();
+        }
+        assert_eq!(file.metadata().unwrap().len(), 10 * 7 + 10 * 8);
+    }
+
+    #[test]
     fn lines_are_written_whole_and_in_order() {
         let (mut reader, writer) = pipe().unwrap();
         let log = LogWriter::start(writer).unwrap();
         let mut expected = String::new();
         for number in 0..5_000 {
-            let line = format!("line {number}\n");
+            // One of them is longer than what a pipe takes at once.
+            let line = format!("line {number}{}\n", " long".repeat(if number == 2_500 { 5_000 } else { 1 }));
             log.clone().write_all(line.as_bytes()).unwrap();
             expected.push_str(&line);
         }
@@ -188,7 +225,7 @@ mod tests {
         reader.read_exact(&mut read).unwrap();
         assert_eq!(String::from_utf8(read).unwrap(), expected);
         log.flush(LIMIT);
-        assert_eq!((log.dropped(), log.shared.waiting().lines.len()), (0, 0));
+        assert!(log.dropped() == 0 && log.shared.waiting().is_empty());
     }
 
     #[test]
@@ -212,5 +249,14 @@ mod tests {
         let mut last = [0; 5];
         reader.read_exact(&mut last).unwrap();
         assert_eq!((&last, log.dropped()), (b"last\n", dropped));
+    }
+
+    #[test]
+    fn reader_that_is_gone_is_no_reason_to_wait() {
+        let (reader, writer) = pipe().unwrap();
+        let log = LogWriter::start(writer).unwrap();
+        drop(reader);
+        log.clone().write_all(b"nobody reads this\n").unwrap();
+        assert!(log.shared.waiting().is_empty());
     }
 }

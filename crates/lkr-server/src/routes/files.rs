@@ -225,10 +225,12 @@ fn new_file(
     let mut text = |name| utf8(name, texts.remove(name).unwrap_or_default());
     let title = Some(text("title")?).filter(|title| !title.trim().is_empty());
     let title = title.unwrap_or_else(|| stem_and_suffix(&name).0.to_owned());
-    let source = Some(text("source")?).filter(|source| !source.is_empty());
-    let source = source.unwrap_or_else(|| format!("file:{name}"));
+    let (source, named) = match text("source")? {
+        given if !given.is_empty() => (given, "source"),
+        _ => (format!("file:{name}"), "the source that the file's name makes"),
+    };
     check_line("title", &title).map_err(limit_exceeded)?;
-    check_line("source", &source).map_err(limit_exceeded)?;
+    check_line(named, &source).map_err(limit_exceeded)?;
     check_properties(&title, &source, &metadata).map_err(limit_exceeded)?;
     let extracted = extracted_text(extracted);
     Ok(NewFile { file_name: name, file, size_bytes: length, extracted, title, source, metadata })
