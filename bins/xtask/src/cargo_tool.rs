@@ -40,6 +40,8 @@ impl Tool {
             install.args(["--locked", "--debug"]).args(self.arguments).arg("--root").arg(&tools);
             // Nobody looks for faults in it, and debug information takes time.
             install.env("CARGO_PROFILE_DEV_DEBUG", "false");
+            // What two tools need is compiled once.
+            install.env("CARGO_TARGET_DIR", tools.join("build"));
             run(install)?;
         }
         Ok(binary)

@@ -44,7 +44,8 @@ impl Catalog {
         if !is_given_up {
             let newest = self.list(&Scope::All, &ListFilter::default(), None, ASKED).await?.items;
             let is_empty = owner.is_none() && texts.is_empty().await?;
-            if !(is_empty && newest.is_empty()) && !has_text_of(texts, &newest).await? {
+            let is_new = is_empty && newest.is_empty();
+            if !is_new && !has_text_of(texts, &newest).await? {
                 return Ok(match owner {
                     Some(_) => TextOwner::Other,
                     None if is_empty => TextOwner::Missing,
