@@ -226,6 +226,12 @@ impl Texts {
         }
     }
 
+    /// Where they are, for people.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.blobs.to_string()
+    }
+
     /// Whether there are no texts at all.
     pub(crate) async fn is_empty(&self) -> Result<bool> {
         let prefix = Path::from(TEXTS);

@@ -366,14 +366,19 @@ impl Builder {
 async fn claim_texts(catalog: &Catalog, texts: &Texts) -> Result<()> {
     match catalog.claim_texts(texts).await {
         Ok(TextOwner::Other) => {
-            let reason = "the texts belong to another knowledge base: give this one a folder or prefix of its own, or, if the other one was \
-                          given up, remove the object 'knowledge-base' beside the folder 'texts'";
+            let reason = format!(
+                "the texts belong to another knowledge base ({}): give this one a folder or prefix of its own, or, if the other one was \
+                 given up, remove the object 'knowledge-base' beside the folder 'texts'",
+                texts.place()
+            );
             Err(Error::new(ErrorKind::Invalid, "open knowledge base", reason))
         }
         Ok(TextOwner::Missing) => {
-            let reason = "there are documents, but no texts at all where they should be: name the folder or prefix that has them \
-                          (LKR_BLOBS), or mount the disk; if they are lost, restore a backup, or put an empty object 'knowledge-base' \
-                          there to go on without them";
+            let reason = format!(
+                "there are documents, but no texts at all where they should be ({}): name the folder or prefix that has them, or mount \
+                 its disk; if they are lost, restore a backup, or put an empty object 'knowledge-base' there to go on without them",
+                texts.place()
+            );
             Err(Error::new(ErrorKind::Invalid, "open knowledge base", reason))
         }
         Ok(TextOwner::This | TextOwner::Unknown) => Ok(()),

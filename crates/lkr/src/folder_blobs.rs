@@ -48,7 +48,7 @@ fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> objec
 
 impl fmt::Display for FolderBlobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.files.fmt(f)
+        write!(f, "{}", self.folder.path().display())
     }
 }
 

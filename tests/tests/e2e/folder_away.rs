@@ -72,7 +72,8 @@ fn texts_that_are_not_mounted_stop_a_start_and_the_work_of_a_running_server() {
     let output = server.command().output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(error.contains("no texts at all where they should be"), "{error}");
+    let place = format!("no texts at all where they should be ({})", texts.display());
+    assert!(error.contains(&place), "{error}");
     assert_eq!(fs::read_dir(&texts).unwrap().count(), 0);
     fs::remove_dir(&texts).unwrap();
     fs::rename(&elsewhere, &texts).unwrap();
