@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     topic::trace,
-    unit::{Boundary, Unit},
+    unit::{Boundary, Unit, gap_cost},
 };
 
 /// The target and maximum cost of a chunk, in hundredths of a token.
@@ -31,10 +31,12 @@ fn pack(run: &[Unit], budget: Budget) -> Vec<Range<usize>> {
     // The best split of the first n units: its price and the start of its last part.
     let mut best: Vec<(u64, usize)> = vec![(0, 0)];
     for (last, _) in run.iter().enumerate() {
-        let mut cost = 0;
+        let mut cost = 0_u32;
         let mut choice = (u64::MAX, last);
+        let mut next: Option<&Unit> = None;
         for (start, unit) in run.iter().enumerate().take(last + 1).rev() {
-            cost += unit.cost;
+            let gap = next.replace(unit).map_or(0, |next| gap_cost(&unit.range, &next.range));
+            cost = unit.cost.saturating_add(gap).saturating_add(cost);
             if cost > budget.most && start < last {
                 break;
             }

@@ -124,5 +124,5 @@ fn tokens(units: &[Unit]) -> u32 {
 }
 
 fn cost(units: &[Unit]) -> u32 {
-    units.iter().map(|unit| unit.cost).sum()
+    units.iter().fold(0, |sum: u32, unit| sum.saturating_add(unit.cost))
 }

@@ -37,6 +37,29 @@ pub(crate) enum Boundary {
     Barrier,
 }
 
+/// White space up to this many bytes between two words is free, as for a tokenizer.
+const FREE_SPACE: usize = 256;
+
+/// The bytes of white space beyond that which cost as much as a token, so that no chunk is longer than some tens of kilobytes.
+const SPACE_BYTES_PER_TOKEN: usize = 64;
+
+/// The cost of the white space between two parts, in hundredths of a token.
+pub(crate) fn gap_cost(before: &Range<usize>, after: &Range<usize>) -> u32 {
+    let bytes = after.start.saturating_sub(before.end).saturating_sub(FREE_SPACE);
+    u32::try_from(bytes / SPACE_BYTES_PER_TOKEN * 100).unwrap_or(u32::MAX)
+}
+
+/// The parts of a text with their costs. Each costs something, so that no chunk has any number of them: marks are free for a
+/// tokenizer, and cost a hundredth of a token after a letter, and a token alone.
+fn part_costs(text: &str) -> impl Iterator<Item = (Range<usize>, u32)> + '_ {
+    let mut end = 0;
+    token_costs(text).map(move |(range, cost)| {
+        let least = if range.start == end { 1 } else { 100 };
+        end = range.end;
+        (range, if cost == 0 { least } else { cost })
+    })
+}
+
 /// Appends the units of a piece of text; none costs more than `max`.
 pub(crate) fn push_units(
     units: &mut Vec<Unit>,
@@ -68,7 +91,12 @@ pub(crate) fn push_units(
 
 /// The estimated cost of a range, in hundredths of a token.
 fn cost(text: &str, range: &Range<usize>) -> u32 {
-    token_costs(text.get(range.clone()).unwrap_or_default()).map(|(_, cost)| cost).sum()
+    let mut before = 0..0;
+    part_costs(text.get(range.clone()).unwrap_or_default()).fold(0, |sum: u32, (part, cost)| {
+        let gap = gap_cost(&before, &part);
+        before = part;
+        sum.saturating_add(gap).saturating_add(cost)
+    })
 }
 
 fn parts(text: &str, range: &Range<usize>, body: Body) -> Vec<Range<usize>> {
@@ -97,9 +125,15 @@ fn join_tiny(units: &mut Vec<Unit>, first: usize, max: u32) {
     }
     let Some(last) = units.pop() else { return };
     match units.last_mut() {
-        Some(unit) if (unit.cost < TINY || last.cost < TINY / 4) && unit.cost + last.cost <= max => {
-            unit.range.end = last.range.end;
-            unit.cost += last.cost;
+        Some(unit) if unit.cost < TINY || last.cost < TINY / 4 => {
+            let joined =
+                unit.cost.saturating_add(gap_cost(&unit.range, &last.range)).saturating_add(last.cost);
+            if joined > max {
+                units.push(last);
+            } else {
+                unit.range.end = last.range.end;
+                unit.cost = joined;
+            }
         }
         _ => units.push(last),
     }
@@ -108,15 +142,17 @@ fn join_tiny(units: &mut Vec<Unit>, first: usize, max: u32) {
 /// Cuts a range into parts of at most `max`, between words if possible: `2.13` in two is found by neither half.
 fn split_long(text: &str, range: &Range<usize>, max: u32, mut take: impl FnMut(Range<usize>, u32)) {
     let mut open: Option<(Range<usize>, u32)> = None;
-    let mut add = |part: Range<usize>, cost: u32| match &mut open {
-        Some((range, sum)) if *sum + cost <= max => {
-            range.end = part.end;
-            *sum += cost;
-        }
-        _ => {
-            if let Some((range, cost)) = open.replace((part, cost)) {
-                take(range, cost);
+    let mut add = |part: Range<usize>, cost: u32| {
+        if let Some((range, sum)) = &mut open {
+            let joined = sum.saturating_add(gap_cost(range, &part)).saturating_add(cost);
+            if joined <= max {
+                range.end = part.end;
+                *sum = joined;
+                return;
             }
+        }
+        if let Some((range, cost)) = open.replace((part, cost)) {
+            take(range, cost);
         }
     };
     for_each_part(text, range, max, &mut add);
@@ -130,7 +166,7 @@ fn split_long(text: &str, range: &Range<usize>, max: u32, mut take: impl FnMut(R
 fn for_each_part(text: &str, range: &Range<usize>, max: u32, visit: &mut impl FnMut(Range<usize>, u32)) {
     let slice = text.get(range.clone()).unwrap_or_default();
     let words = words(slice);
-    let parts: Vec<(Range<usize>, u32)> = token_costs(slice).collect();
+    let parts: Vec<(Range<usize>, u32)> = part_costs(slice).collect();
     let word_of = |(part, _): &(Range<usize>, u32)| {
         let at = words.partition_point(|word| word.end <= part.start);
         // A part may begin with marks, with which no word begins.
@@ -138,7 +174,7 @@ fn for_each_part(text: &str, range: &Range<usize>, max: u32, visit: &mut impl Fn
     };
     let shift = |part: Range<usize>| range.start + part.start..range.start + part.end;
     for word in parts.chunk_by(|one, next| word_of(one).is_some_and(|word| word_of(next) == Some(word))) {
-        let cost = word.iter().map(|(_, cost)| cost).sum();
+        let cost = word.iter().fold(0, |sum: u32, (_, cost)| sum.saturating_add(*cost));
         if cost <= max {
             visit(shift(outer(word)), cost);
             continue;

@@ -58,6 +58,18 @@ proptest! {
     }
 
     #[test]
+    fn layers_of_text_with_long_gaps_are_consistent(
+        parts in prop::collection::vec(
+            (prop_oneof!["[a-z]{1,9}[.]?", "- [a-z]{1,5}", "\u{301}{1,9}", "a\u{301}{1,2000}", "```", "\\| [a-z] \\|"],
+             prop_oneof![Just(' '), Just('\n'), Just('\t'), Just('\u{a0}'), Just('\u{3000}')], 1_usize..60_000),
+            1..24,
+        ),
+    ) {
+        let text: String = parts.iter().map(|(part, space, gap)| format!("{part}{}", space.to_string().repeat(*gap))).collect();
+        layered(&text);
+    }
+
+    #[test]
     fn equal_input_gives_equal_layers(text in "([a-zA-Z]{1,8}[ .\n#]{1,2}){0,200}") {
         prop_assert_eq!(layered(&text), layered(&text));
     }

@@ -248,3 +248,16 @@ fn long_text_without_spaces_is_cut_between_words() {
     check(&|n| format!("V.{n};"));
     check(&|n| format!("word{n}"));
 }
+
+/// A chunk is shown whole with each result that it is, so its length must have an end.
+#[test]
+fn white_space_and_marks_do_not_make_a_chunk_of_any_length() {
+    for gap in ["\n", " ", "\u{3000}", "\u{301}", " \u{301}"].map(|gap| gap.repeat(1 << 20)) {
+        let layered = layered(&format!("The quokka lives here.{gap}It is a marsupial. {gap} And so on."));
+        let longest = layered.chunks.iter().map(|chunk| chunk.text.len()).max().unwrap();
+        assert!(longest <= 128 << 10, "{longest}");
+    }
+    // Where there is no long gap, nothing is cut.
+    let near = layered(&format!("The quokka lives here.{}It is a marsupial.", "\n".repeat(200)));
+    assert_eq!(near.chunks.len(), 1);
+}

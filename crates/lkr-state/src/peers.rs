@@ -414,8 +414,10 @@ impl fmt::Debug for Peers {
 
 #[cfg(test)]
 mod tests {
+    use lkr_domain::TaskId;
+
     use super::*;
-    use crate::{FailingState, MemoryState, ProcessId};
+    use crate::{FailingState, FencedQueue, MemoryQueue, MemoryState, ProcessId, TaskQueue};
 
     /// So short that expiry is awaited quickly, so long that a renewal is not late on a busy machine.
     const OPTIONS: PeerOptions =
@@ -595,12 +597,16 @@ mod tests {
             let exclusive = || Process { is_exclusive: true, ..process(4) };
             let peers = Peers::join(own, exclusive(), OPTIONS).await.unwrap();
             peers.verify().unwrap();
+            let queue = FencedQueue::new(Arc::new(MemoryQueue::new()), peers.clone());
+            let claim = async || queue.claim(Duration::from_secs(60), Duration::ZERO).await;
+            queue.push(TaskId::from_bytes([1; 16]), Duration::ZERO).await.unwrap();
             stands_still.store(true, Ordering::SeqCst);
             let ended = Peers::running_on(&*state);
             assert_eq!(ended.await.unwrap(), BTreeSet::from([peers.id()]));
             eventually(async || Peers::running_on(&*state).await.unwrap().is_empty()).await;
             let error = peers.verify().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unavailable);
+            assert_eq!(claim().await.unwrap_err().kind(), ErrorKind::Unavailable);
             let other = match is_replaced {
                 true => Some(Peers::join(Arc::clone(&state), exclusive(), OPTIONS).await.unwrap()),
                 false => None,
@@ -608,12 +614,14 @@ mod tests {
             stands_still.store(false, Ordering::SeqCst);
             let Some(other) = other else {
                 eventually(async || peers.verify().is_ok()).await;
+                assert!(claim().await.unwrap().is_some());
                 peers.leave().await;
                 continue;
             };
             let reason = peers.superseded().await;
             assert!(reason.contains("another process works on the same records"), "{reason}");
             peers.verify().unwrap_err();
+            claim().await.unwrap_err();
             assert_eq!(other.running().await.unwrap(), BTreeSet::from([other.id()]));
             other.verify().unwrap();
         }

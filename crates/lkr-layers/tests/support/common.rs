@@ -107,6 +107,8 @@ fn chunks_are_cut_from(layered: &Layered, chars: &[char]) {
         assert_eq!(chunk.text.trim(), chunk.text);
         let tokens = estimate_tokens(&chunk.text);
         assert!(tokens <= 231, "{tokens} tokens in {:?}", chunk.text);
+        // White space and marks cost no tokens, and still have an end.
+        assert!(chunk.text.len() <= 128 << 10, "a chunk of {} bytes", chunk.text.len());
     }
 }
 
