@@ -78,6 +78,10 @@ impl Policy {
             url.host().and_then(|host| normalized(&host)).ok_or_else(|| Error::refused("has no host"))?;
         let port = url.port_or_known_default().ok_or_else(|| Error::refused("has no port"))?;
         self.check_host(&host)?;
+        // A parser of addresses leaves them out, so another one than is shown would be called.
+        if address.contains(|c: char| c.is_ascii_control()) {
+            return Err(Error::refused("contains a control character"));
+        }
         Ok(Target { url, host, port })
     }
 

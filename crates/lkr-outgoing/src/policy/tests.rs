@@ -164,3 +164,15 @@ proptest! {
         prop_assert!(Policy::any().check(&format!("http://{host}/")).is_err(), "{}", host);
     }
 }
+
+#[test]
+fn address_with_control_characters_is_refused() {
+    for address in [
+        "http://example.org/\r\nX: y",
+        "http://exa\tmple.org/",
+        "http://example.org/\n",
+        "\u{1f}http://example.org/",
+    ] {
+        assert_eq!(refusal(&Policy::any(), address), "contains a control character", "{address:?}");
+    }
+}
