@@ -7,11 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    env::DATA,
-    error::{Failure, InternalResult},
-    lock::LOCK,
-};
+use crate::{env::DATA, error::InternalResult, lock::LOCK};
 
 /// The files of an open store.
 #[derive(Debug)]
@@ -45,15 +41,7 @@ impl OpenFiles {
     /// # Errors
     /// `Unavailable` if one of them is not; it may be moved back.
     pub(crate) fn verify(&self) -> InternalResult<()> {
-        match self.0.iter().find(|file| !file.is_in_place()) {
-            None => Ok(()),
-            Some(file) => {
-                let path = file.path.display();
-                Err(Failure::unavailable(format!(
-                    "{path} was moved, removed or replaced while it was in use"
-                )))
-            }
-        }
+        Ok(self.0.iter().try_for_each(OpenFile::verify)?)
     }
 }
 
@@ -66,6 +54,18 @@ impl OpenFile {
         let handle = File::open(&path).ok();
         let id = FileId::of(&fs::metadata(&path)?);
         Ok(Self { path, id, _handle: handle })
+    }
+
+    /// Checks that it [is still at its path](Self::is_in_place).
+    ///
+    /// # Errors
+    /// That it is not, with the path; it may be moved back.
+    pub fn verify(&self) -> io::Result<()> {
+        if self.is_in_place() {
+            return Ok(());
+        }
+        let path = self.path.display();
+        Err(io::Error::other(format!("{path} was moved, removed or replaced while it was in use")))
     }
 
     /// Where it was.

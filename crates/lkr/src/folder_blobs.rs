@@ -1,7 +1,7 @@
 //! Texts in a folder that notices when the folder is moved, removed or unmounted. [`LocalFileSystem`] alone would make it anew for
 //! the next text, and tell that all others are missing.
 
-use std::{fmt, path::Path as FilePath};
+use std::{fmt, io, path::Path as FilePath};
 
 use async_trait::async_trait;
 use futures_util::{
@@ -34,15 +34,11 @@ impl FolderBlobs {
 
     /// Fails if another folder, or none, is at the path now.
     fn verify(&self) -> Result<()> {
-        if self.folder.is_in_place() {
-            return Ok(());
-        }
-        let path = self.folder.path().display();
-        Err(generic(format!("{path} was moved, removed or replaced while it was in use")))
+        self.folder.verify().map_err(generic)
     }
 }
 
-fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> object_store::Error {
+fn generic(source: io::Error) -> object_store::Error {
     object_store::Error::Generic { store: "folder", source: source.into() }
 }
 

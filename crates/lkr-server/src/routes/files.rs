@@ -227,7 +227,7 @@ fn new_file(
     let title = title.unwrap_or_else(|| stem_and_suffix(&name).0.to_owned());
     let (source, named) = match text("source")? {
         given if !given.is_empty() => (given, "source"),
-        _ => (format!("file:{name}"), "the source that the file's name makes"),
+        _ => (format!("file:{name}"), "the source made from the file name"),
     };
     check_line("title", &title).map_err(limit_exceeded)?;
     check_line(named, &source).map_err(limit_exceeded)?;

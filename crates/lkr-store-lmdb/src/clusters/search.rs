@@ -71,8 +71,8 @@ impl<'c> OpenClusters<'c> {
     }
 }
 
-/// The distance in rows at which a scan prefetches. The clusters of a query are seldom in the cache, and a processor's own prefetching
-/// ends with a page.
+/// How many rows ahead a scan prefetches. The clusters that a query scans are rarely in the processor's cache, and its own prefetcher
+/// stops at the end of a page.
 const ROWS_AHEAD: usize = 4;
 
 /// What a scan has found so far.

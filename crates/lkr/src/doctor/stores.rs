@@ -106,11 +106,11 @@ pub(crate) async fn refuse_lost_points(
     let catalog = Catalog::new(Arc::clone(records));
     // After a repair, each document is being replaced by itself.
     let has_documents = async || {
-        let newest = catalog.list(&Scope::All, &ListFilter::default(), None, 1).await?.items.pop();
-        let Some(newest) = newest else { return Ok(false) };
-        Ok::<_, lkr_catalog::Error>(catalog.document_state(newest.doc_id).await?.replacement().is_none())
+        let newest = catalog.list(&Scope::All, &ListFilter::default(), None, 1).await;
+        let Some(newest) = newest.during("list documents")?.items.pop() else { return Ok(false) };
+        let state = catalog.document_state(newest.doc_id).await.during("read document")?;
+        Ok::<_, Error>(state.replacement().is_none())
     };
-    let has_documents = async || has_documents().await.during("list documents");
     // The last document may be deleted meanwhile.
     if !has_documents().await? || has_points(vectors).await? || !has_documents().await? {
         return Ok(());
