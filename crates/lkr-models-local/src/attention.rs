@@ -7,7 +7,7 @@ use pulp::Arch;
 
 use crate::kernels;
 use crate::panels::Panels;
-use crate::product::{Rows, RowsMut, product};
+use crate::product::{FloatRows, Rows, RowsMut, product};
 use crate::scratch::sized;
 
 /// The number of query rows of a head that are processed at a time, so that their scores stay in the cache.
@@ -69,6 +69,8 @@ pub(crate) struct AttentionScratch {
     keys: Panels,
     values: Panels,
     scores: Vec<f32>,
+    /// The rows of a product.
+    rows: FloatRows,
 }
 
 /// Attention within each sequence: softmax(Q · Kᵀ / √d) · V for each head, written to `context`. `qkv` has queries, keys and
@@ -93,7 +95,7 @@ fn attend_within(
     heads: Heads,
     qkv: &[f32],
     context: &mut [f32],
-    AttentionScratch { keys, values, scores }: &mut AttentionScratch,
+    AttentionScratch { keys, values, scores, rows }: &mut AttentionScratch,
 ) -> Result<()> {
     let Heads { hidden, dims, .. } = heads;
     let (stride, tokens) = (hidden * 3, context.len() / hidden);
@@ -103,21 +105,21 @@ fn attend_within(
         for block in heads.blocks(tokens) {
             let seen = heads.seen(&block, tokens);
             if seen != loaded {
-                let rows = qkv.get(seen.start * stride..seen.end * stride).unwrap_or_default();
-                keys.set_columns(arch, dims, parts(rows, stride, hidden + head, dims));
-                values.set_rows(arch, dims, parts(rows, stride, 2 * hidden + head, dims));
+                let numbers = qkv.get(seen.start * stride..seen.end * stride).unwrap_or_default();
+                keys.set_columns(arch, dims, parts(numbers, stride, hidden + head, dims));
+                values.set_rows(arch, dims, parts(numbers, stride, 2 * hidden + head, dims));
                 loaded = seen.clone();
             }
             let (count, width) = (block.len(), seen.len());
             let numbers = qkv.get(block.start * stride + head..).unwrap_or_default();
             let scores = sized(scores, count * width);
             let out = &mut RowsMut { numbers: scores, stride: width };
-            product(arch, Rows { numbers, count, stride }, keys, out)?;
+            product(arch, Rows { numbers, count, stride }, keys, out, rows)?;
             heads.hide_unseen(scores, &block, &seen);
             kernels::softmax(arch, scores, width, scale);
             let out = context.get_mut(block.start * hidden + head..).unwrap_or_default();
             let out = &mut RowsMut { numbers: out, stride: hidden };
-            product(arch, Rows { numbers: scores, count, stride: width }, values, out)?;
+            product(arch, Rows { numbers: scores, count, stride: width }, values, out, rows)?;
         }
     }
     Ok(())

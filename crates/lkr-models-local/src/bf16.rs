@@ -16,7 +16,7 @@ use pulp::Arch;
 
 use crate::kernels::vectorized;
 use crate::panels::Panels;
-use crate::product::{self, Rows, RowsMut, archs, check_fit};
+use crate::product::{self, FloatRows, Rows, RowsMut, archs, check_fit};
 use crate::scratch::sized;
 #[cfg(target_arch = "x86_64")]
 use avx512::Avx512;
@@ -62,6 +62,7 @@ pub(crate) struct RoundedRows {
     #[cfg(target_arch = "x86_64")]
     pairs: PairRows,
     floats: Vec<f32>,
+    tiles: FloatRows,
 }
 
 impl RoundedWeights {
@@ -107,7 +108,7 @@ impl RoundedWeights {
             Self::Floats(arch, panels) => {
                 check_fit(rows, panels.depth(), out, panels.columns())?;
                 let rows = round_rows(*arch, rows, panels.depth(), &mut buffer.floats);
-                product::product(*arch, rows, panels, out)
+                product::product(*arch, rows, panels, out, &mut buffer.tiles)
             }
         }
     }

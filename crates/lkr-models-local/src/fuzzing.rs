@@ -6,7 +6,7 @@ use lkr_models::Result;
 use crate::bf16::{self, RoundedRows, RoundedWeights};
 use crate::int8::{self, ByteRows, ByteWeights};
 use crate::panels::Panels;
-use crate::product::{self, Rows, RowsMut, archs};
+use crate::product::{self, FloatRows, Rows, RowsMut, archs};
 
 /// The most rows, terms of a sum, and columns: some more than the blocks, steps and panels of the kernels.
 const MOST_ROWS: u8 = 130;
@@ -27,7 +27,8 @@ pub fn check_products(bytes: &[u8]) {
     let (depth, columns) = (matrices.depth, || matrices.columns.chunks(matrices.depth));
     for arch in archs() {
         let panels = Panels::of_columns(arch, depth, columns());
-        let found = matrices.product(|rows, out| product::product(arch, rows, &panels, out));
+        let found = matrices
+            .product(|rows, out| product::product(arch, rows, &panels, out, &mut FloatRows::default()));
         matrices.check(&found, |row, column| (exact(row, column), f64::from(f32::EPSILON)));
     }
     for set in bf16::InstructionSet::available() {

@@ -7,6 +7,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx_vnni;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
@@ -16,8 +18,8 @@ mod weights;
 use bytemuck::Pod;
 use lkr_models::Result;
 
-use crate::product::{Rows, RowsMut, check_fit, heights, with_height};
-use crate::tiles::blocks;
+use crate::product::{Rows, RowsMut, check_fit, with_height};
+use crate::tiles::{Tile, blocks, tiles};
 pub(crate) use quantize::ByteRows;
 use weights::BytePanel;
 pub(crate) use weights::ByteWeights;
@@ -77,6 +79,8 @@ pub(crate) enum InstructionSet {
     #[cfg(target_arch = "x86_64")]
     Avx512(avx512::Avx512),
     #[cfg(target_arch = "x86_64")]
+    AvxVnni(avx_vnni::AvxVnni),
+    #[cfg(target_arch = "x86_64")]
     Avx2(avx2::Avx2),
     #[cfg(target_arch = "aarch64")]
     NeonDot(neon::NeonDot),
@@ -91,6 +95,8 @@ macro_rules! with_kernel {
         match $set {
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx512($kernel) => $body,
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::AvxVnni($kernel) => $body,
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx2($kernel) => $body,
             #[cfg(target_arch = "aarch64")]
@@ -110,6 +116,7 @@ impl InstructionSet {
         return avx512::Avx512::new()
             .map(Self::Avx512)
             .into_iter()
+            .chain(avx_vnni::AvxVnni::new().map(Self::AvxVnni))
             .chain(avx2::Avx2::new().map(Self::Avx2))
             .chain(portable);
         #[cfg(target_arch = "aarch64")]
@@ -167,31 +174,30 @@ fn multiply<K: Kernel>(
     bytes.quantize(rows, weights.depth(), K::MAX_HEIGHT);
     for block in blocks(rows.count) {
         for panel in weights.panels() {
-            let mut row = block.start;
-            for height in heights(block.len(), K::MAX_HEIGHT) {
+            for tile in tiles(block.clone(), K::MAX_HEIGHT) {
                 let numbers =
-                    out.numbers.get_mut(row * out.stride + panel.first_column..).unwrap_or_default();
+                    out.numbers.get_mut(tile.first * out.stride + panel.first_column..).unwrap_or_default();
                 let mut place = RowsMut { numbers, stride: out.stride };
-                with_height!(height.min(K::MAX_HEIGHT), HEIGHT =>
-                    multiply_tile::<K, HEIGHT>(kernel, (bytes, row), &panel, &mut place));
-                row += height;
+                with_height!(tile.height.min(K::MAX_HEIGHT), HEIGHT =>
+                    multiply_tile::<K, HEIGHT>(kernel, (bytes, tile), &panel, &mut place));
             }
         }
     }
 }
 
-/// Multiplies the `HEIGHT` rows from `first` on by a panel.
+/// Multiplies the `HEIGHT` rows of a tile by a panel.
 #[inline(always)]
 fn multiply_tile<K: Kernel, const HEIGHT: usize>(
     kernel: K,
-    (rows, first): (&ByteRows, usize),
+    (rows, tile): (&ByteRows, Tile),
     panel: &BytePanel<'_>,
     out: &mut RowsMut<'_>,
 ) {
     let mut sums = [kernel.zero(); HEIGHT];
     // The cast succeeds: bytes have no alignment, and a panel is whole.
     let panel_steps: &[[K::Columns; STEP]] = bytemuck::try_cast_slice(panel.bytes).unwrap_or_default();
-    for (columns, rows) in panel_steps.iter().zip(rows.tile::<HEIGHT>(first)) {
+    for (index, (columns, rows)) in panel_steps.iter().zip(rows.steps_of::<HEIGHT>(tile.first)).enumerate() {
+        tile.prefetch(index, columns, panel.bytes.len());
         for (at, columns) in columns.iter().enumerate() {
             let columns = kernel.load(columns);
             for (sums, row) in sums.iter_mut().zip(rows) {
@@ -200,7 +206,7 @@ fn multiply_tile<K: Kernel, const HEIGHT: usize>(
         }
     }
     let places = out.numbers.chunks_mut(out.stride.max(1));
-    for ((sums, place), index) in sums.into_iter().zip(places).zip(first..) {
+    for ((sums, place), index) in sums.into_iter().zip(places).zip(tile.first..) {
         let (scale, zero) = rows.scale_and_zero(index);
         let zero = zero - K::OFFSET;
         let sums = kernel.by_column(sums);

@@ -7,7 +7,7 @@ use crate::bf16::{self, RoundedRows, RoundedWeights};
 use crate::int8::{self, ByteRows, ByteWeights};
 use crate::kernels::Norm;
 use crate::panels::Panels;
-use crate::product::{Rows, RowsMut, product};
+use crate::product::{FloatRows, Rows, RowsMut, product};
 use crate::weights::{Floats, Tensors};
 
 /// The weights of a layer normalisation.
@@ -85,6 +85,7 @@ enum Weights {
 /// Buffers for the inputs of a linear layer in the format of its weights.
 #[derive(Debug, Default)]
 pub(crate) struct InputBuffers {
+    floats: FloatRows,
     rounded: RoundedRows,
     bytes: ByteRows,
 }
@@ -161,7 +162,7 @@ impl Linear {
     ) -> Result<()> {
         let out = &mut RowsMut { numbers: out, stride: self.bias.len() };
         match &self.weights {
-            Weights::Floats(panels) => product(arch, rows, panels, out),
+            Weights::Floats(panels) => product(arch, rows, panels, out, &mut buffers.floats),
             Weights::Rounded(weights) => weights.product(rows, out, &mut buffers.rounded),
             Weights::Bytes(weights) => weights.product(rows, out, &mut buffers.bytes),
         }

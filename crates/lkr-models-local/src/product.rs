@@ -11,15 +11,17 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::error;
 use crate::panels::{PANEL_VECTORS, Panels};
+use crate::tiles::{RowSteps, Tile, Tiles, blocks, tiles};
 
 /// The most rows of a tile. With two vectors a row, its sums occupy 24 of 32 registers.
 const MAX_TILE_ROWS: usize = 12;
 /// The same for processors with 16 registers.
 const MAX_TILE_ROWS_OF_16_REGISTERS: usize = 6;
-/// The number of rows that pass all panels together, so that they stay in the cache.
-const BLOCK_ROWS: usize = 48;
 /// The number of terms between checks of a row's end.
-const STEP: usize = 8;
+const STEP: usize = 4;
+
+/// The rows of a product, as a kernel reads them.
+pub(crate) type FloatRows = Tiles<[f32; STEP]>;
 
 /// Rows of numbers at equal distances in a slice.
 #[derive(Debug, Clone, Copy)]
@@ -68,12 +70,18 @@ macro_rules! with_height {
 }
 pub(crate) use with_height;
 
-/// Writes `rows · panels` to `out`.
+/// Writes `rows · panels` to `out`. `buffer` is for the rows.
 ///
 /// Fails if a slice is too short for its rows.
-pub(crate) fn product(arch: Arch, rows: Rows<'_>, panels: &Panels, out: &mut RowsMut<'_>) -> Result<()> {
+pub(crate) fn product(
+    arch: Arch,
+    rows: Rows<'_>,
+    panels: &Panels,
+    out: &mut RowsMut<'_>,
+    buffer: &mut FloatRows,
+) -> Result<()> {
     check_fit(rows, panels.depth(), out, panels.columns())?;
-    arch.dispatch(Product { rows, panels, out });
+    arch.dispatch(Product { rows, panels, out, buffer });
     Ok(())
 }
 
@@ -90,6 +98,7 @@ struct Product<'a, 'b> {
     rows: Rows<'a>,
     panels: &'a Panels,
     out: &'a mut RowsMut<'b>,
+    buffer: &'a mut FloatRows,
 }
 
 impl WithSimd for Product<'_, '_> {
@@ -97,86 +106,75 @@ impl WithSimd for Product<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { rows, panels, out } = self;
-        let max_rows = if S::REGISTER_COUNT > 16 { MAX_TILE_ROWS } else { MAX_TILE_ROWS_OF_16_REGISTERS };
-        for first in (0..rows.count).step_by(BLOCK_ROWS) {
-            let count = BLOCK_ROWS.min(rows.count - first);
-            for (index, panel) in panels.iter().enumerate() {
-                let column = index * panels.width();
-                let mut row = first;
-                for height in heights(count, max_rows) {
-                    let tile = Tile {
-                        rows: rows.numbers.get(row * rows.stride..).unwrap_or_default(),
-                        stride: rows.stride,
-                        panel,
-                        out: out.numbers.get_mut(row * out.stride + column..).unwrap_or_default(),
-                        out_stride: out.stride,
-                        columns: panels.width().min(panels.columns() - column),
-                    };
-                    with_height!(height, HEIGHT => tile.multiply::<S, HEIGHT>(simd));
-                    row += height;
+        let Self { rows, panels, out, buffer } = self;
+        let max_height = if S::REGISTER_COUNT > 16 { MAX_TILE_ROWS } else { MAX_TILE_ROWS_OF_16_REGISTERS };
+        buffer.fill(rows, (panels.depth(), panels.depth().div_ceil(STEP)), max_height, copy);
+        for block in blocks(rows.count) {
+            for (panel, column) in panels.iter().zip((0..).step_by(panels.width())) {
+                let columns = panels.width().min(panels.columns() - column);
+                for tile in tiles(block.clone(), max_height) {
+                    let numbers = out.numbers.get_mut(tile.first * out.stride + column..).unwrap_or_default();
+                    let mut place = RowsMut { numbers, stride: out.stride };
+                    with_height!(tile.height, HEIGHT =>
+                        multiply::<S, HEIGHT>(simd, (buffer, tile), panel, columns, &mut place));
                 }
             }
         }
     }
 }
 
-/// The heights of as few tiles as `count` rows need, which differ by one at most.
+/// Writes the numbers of a row. What is behind the last one in its step is unspecified.
 #[inline(always)]
-pub(crate) fn heights(count: usize, max: usize) -> impl Iterator<Item = usize> {
-    let tiles = count.div_ceil(max);
-    (0..tiles).map(move |tile| count / tiles + usize::from(tile < count % tiles))
-}
-
-/// Some rows, a panel, and the place of their product.
-struct Tile<'a> {
-    rows: &'a [f32],
-    stride: usize,
-    panel: &'a [f32],
-    out: &'a mut [f32],
-    out_stride: usize,
-    /// The columns of the panel that are not filling.
-    columns: usize,
-}
-
-impl Tile<'_> {
-    #[inline(always)]
-    fn multiply<S: Simd, const HEIGHT: usize>(self, simd: S) {
-        let (panel, _) = S::as_simd_f32s(self.panel);
-        let (panel, _) = panel.as_chunks::<PANEL_VECTORS>();
-        let (steps, last) = panel.as_chunks::<STEP>();
-        let row = |row: usize| self.rows.get(row * self.stride..).unwrap_or_default();
-        let rows: [&[[f32; STEP]]; HEIGHT] = std::array::from_fn(|at| row(at).as_chunks().0);
-        let mut sums = [[simd.splat_f32s(0.0); PANEL_VECTORS]; HEIGHT];
-        for (at, columns) in steps.iter().enumerate() {
-            let numbers = rows.map(|row| row.get(at).unwrap_or(&[0.0; STEP]));
-            for (at, columns) in columns.iter().enumerate() {
-                for (sums, numbers) in sums.iter_mut().zip(numbers) {
-                    add_product(simd, sums, numbers.get(at), columns);
-                }
-            }
-        }
-        for (at, columns) in last.iter().enumerate() {
-            for (index, sums) in sums.iter_mut().enumerate() {
-                add_product(simd, sums, row(index).get(steps.len() * STEP + at), columns);
-            }
-        }
-        for (sums, out) in sums.into_iter().zip(self.out.chunks_mut(self.out_stride.max(1))) {
-            store(simd, sums, out, self.columns);
-        }
+fn copy(numbers: &[f32], mut steps: RowSteps<'_, [f32; STEP]>) {
+    let (whole, last) = numbers.as_chunks();
+    whole.iter().zip(steps.by_ref()).for_each(|(numbers, step)| *step = *numbers);
+    if let Some(step) = steps.next() {
+        step.iter_mut().zip(last).for_each(|(place, &number)| *place = number);
     }
 }
 
+/// Multiplies the `HEIGHT` rows of a tile by a panel and writes as many columns.
 #[inline(always)]
-fn add_product<S: Simd>(
+fn multiply<S: Simd, const HEIGHT: usize>(
     simd: S,
-    sums: &mut [S::f32s; PANEL_VECTORS],
-    number: Option<&f32>,
-    columns: &[S::f32s; PANEL_VECTORS],
+    (rows, tile): (&FloatRows, Tile),
+    panel: &[f32],
+    columns: usize,
+    out: &mut RowsMut<'_>,
 ) {
-    let number = simd.splat_f32s(number.copied().unwrap_or_default());
-    for (sum, &columns) in sums.iter_mut().zip(columns) {
-        *sum = simd.mul_add_e_f32s(number, columns, *sum);
+    let bytes = size_of_val(panel);
+    let (panel, _) = S::as_simd_f32s(panel);
+    let (panel, _) = panel.as_chunks::<PANEL_VECTORS>();
+    let (steps, last) = panel.as_chunks::<STEP>();
+    let mut sums = [[simd.splat_f32s(0.0); PANEL_VECTORS]; HEIGHT];
+    let (whole, behind) = rows.steps_of(tile.first).split_at_checked(steps.len()).unwrap_or_default();
+    for (index, (columns, rows)) in steps.iter().zip(whole).enumerate() {
+        tile.prefetch(index, columns, bytes);
+        add_products(simd, &mut sums, rows, columns);
+    }
+    if let Some(rows) = behind.first() {
+        add_products(simd, &mut sums, rows, last);
+    }
+    for (sums, out) in sums.into_iter().zip(out.numbers.chunks_mut(out.stride.max(1))) {
+        store(simd, sums, out, columns);
+    }
+}
+
+/// Adds the products of a step's terms of each row, of which there are as many as `columns` has.
+#[inline(always)]
+fn add_products<S: Simd, const HEIGHT: usize>(
+    simd: S,
+    sums: &mut [[S::f32s; PANEL_VECTORS]; HEIGHT],
+    rows: &[[f32; STEP]; HEIGHT],
+    columns: &[[S::f32s; PANEL_VECTORS]],
+) {
+    for (at, columns) in columns.iter().enumerate() {
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            let number = simd.splat_f32s(row.get(at).copied().unwrap_or_default());
+            for (sum, &columns) in sums.iter_mut().zip(columns) {
+                *sum = simd.mul_add_e_f32s(number, columns, *sum);
+            }
+        }
     }
 }
 
@@ -214,7 +212,8 @@ mod tests {
         let (columns, stride) = (panels.columns(), panels.columns() + gap);
         let mut out = vec![-1.0; rows.len() * stride];
         let rows = Rows { numbers: &numbers, count: rows.len(), stride: panels.depth() + gap };
-        product(arch, rows, panels, &mut RowsMut { numbers: &mut out, stride }).unwrap();
+        let out_rows = &mut RowsMut { numbers: &mut out, stride };
+        product(arch, rows, panels, out_rows, &mut FloatRows::default()).unwrap();
         let mut products = Vec::new();
         for row in out.chunks(stride.max(1)) {
             assert!(row[columns..].iter().all(|&untouched| untouched == -1.0));
@@ -296,6 +295,27 @@ mod tests {
         }
     }
 
+    /// What an earlier product left in the buffer, in tiles of other heights, is not read.
+    #[test]
+    fn buffer_of_rows_may_have_served_another_product() {
+        let mut buffer = FloatRows::default();
+        for arch in archs() {
+            for (count, depth) in [(30, 40), (7, 33), (13, 1), (120, 6)] {
+                let numbers: Vec<f32> = (0..count * depth).map(|at| (at % 17) as f32 - 5.0).collect();
+                let column: Vec<f32> = (0..depth).map(|at| at as f32).collect();
+                let panels = Panels::of_columns(arch, depth, [column.as_slice()].into_iter());
+                let of = |buffer: &mut FloatRows| {
+                    let mut out = vec![0.0; count];
+                    let rows = Rows { numbers: &numbers, count, stride: depth };
+                    let place = &mut RowsMut { numbers: &mut out, stride: 1 };
+                    product(arch, rows, &panels, place, buffer).unwrap();
+                    out
+                };
+                assert_eq!(of(&mut buffer), of(&mut FloatRows::default()));
+            }
+        }
+    }
+
     #[test]
     fn short_slice_is_an_error() {
         let arch = Arch::new();
@@ -305,7 +325,7 @@ mod tests {
             let (rows, mut out) = (vec![1.0; rows], vec![0.0; out]);
             let rows = Rows { numbers: &rows, count: 2, stride: 4 };
             let out = &mut RowsMut { numbers: &mut out, stride: 3 };
-            product(arch, rows, &panels, out).is_ok()
+            product(arch, rows, &panels, out, &mut FloatRows::default()).is_ok()
         };
         assert_eq!([check(8, 6), check(7, 6), check(8, 5)], [true, false, false]);
     }

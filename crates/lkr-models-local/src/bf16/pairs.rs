@@ -2,8 +2,8 @@
 
 use super::avx512::Avx512;
 use super::rounded;
-use crate::product::{Rows, RowsMut, heights, with_height};
-use crate::tiles::{RowSteps, Tiles, blocks};
+use crate::product::{Rows, RowsMut, with_height};
+use crate::tiles::{RowSteps, Tile, Tiles, blocks, tiles};
 
 /// Two terms of a sum side by side as bfloat16, the first one in the lower half.
 pub(super) type Pair = u32;
@@ -82,13 +82,11 @@ impl PairWeights {
         for block in blocks(rows.count) {
             for (panel, column) in self.pairs.chunks_exact((steps * STEP).max(1)).zip((0..).step_by(WIDTH)) {
                 let columns = WIDTH.min(self.columns - column);
-                let mut row = block.start;
-                for height in heights(block.len(), MAX_HEIGHT) {
-                    let numbers = out.numbers.get_mut(row * out.stride + column..).unwrap_or_default();
+                for tile in tiles(block.clone(), MAX_HEIGHT) {
+                    let numbers = out.numbers.get_mut(tile.first * out.stride + column..).unwrap_or_default();
                     let mut place = RowsMut { numbers, stride: out.stride };
-                    with_height!(height, HEIGHT =>
-                        multiply_tile::<HEIGHT>(self.kernel, buffer.tile(row), panel, columns, &mut place));
-                    row += height;
+                    with_height!(tile.height, HEIGHT =>
+                        multiply_tile::<HEIGHT>(self.kernel, (buffer, tile), panel, columns, &mut place));
                 }
             }
         }
@@ -99,14 +97,15 @@ impl PairWeights {
 #[inline(always)]
 fn multiply_tile<const HEIGHT: usize>(
     kernel: Avx512,
-    rows: &[[[Pair; STEP]; HEIGHT]],
+    (rows, tile): (&PairRows, Tile),
     panel: &[[Pair; WIDTH]],
     columns: usize,
     out: &mut RowsMut<'_>,
 ) {
     let mut sums = [kernel.zero(); HEIGHT];
     let (steps, _) = panel.as_chunks::<STEP>();
-    for (columns, rows) in steps.iter().zip(rows) {
+    for (index, (columns, rows)) in steps.iter().zip(rows.steps_of::<HEIGHT>(tile.first)).enumerate() {
+        tile.prefetch(index, columns, size_of_val(panel));
         for (at, columns) in columns.iter().enumerate() {
             let columns = kernel.load(columns);
             for (sums, row) in sums.iter_mut().zip(rows) {

@@ -34,8 +34,8 @@ impl ByteRows {
 
     /// The steps of the tile of `HEIGHT` rows from `first` on.
     #[inline(always)]
-    pub(super) fn tile<const HEIGHT: usize>(&self, first: usize) -> &[[Step; HEIGHT]] {
-        self.steps.tile(first)
+    pub(super) fn steps_of<const HEIGHT: usize>(&self, first: usize) -> &[[Step; HEIGHT]] {
+        self.steps.steps_of(first)
     }
 
     /// The value of a unit of a row and its byte of zero.
