@@ -42,6 +42,15 @@ impl Credential {
         }
     }
 
+    /// The id of an API key; `None` for a session.
+    #[must_use]
+    pub const fn key_id(&self) -> Option<KeyId> {
+        match self {
+            Self::Session => None,
+            Self::Key { id, .. } => Some(*id),
+        }
+    }
+
     /// Whether it is an API key that may do less than its owner.
     #[must_use]
     pub fn is_restricted(&self) -> bool {

@@ -245,10 +245,10 @@ impl Task {
         Self::of_corpus(clock, TaskKind::DeleteSpace, Some(space), created_by)
     }
 
-    /// A pending removal of the documents that match a filter.
+    /// A pending removal of the documents that match a filter, asked for by the API key with the id `key`, if it was one.
     #[must_use]
-    pub fn delete_where(clock: &dyn Clock, created_by: Creator) -> Self {
-        Self::of_corpus(clock, TaskKind::DeleteWhere, None, created_by)
+    pub fn delete_where(clock: &dyn Clock, created_by: Creator, key: Option<String>) -> Self {
+        Self { key, ..Self::of_corpus(clock, TaskKind::DeleteWhere, None, created_by) }
     }
 
     fn of_corpus(clock: &dyn Clock, kind: TaskKind, space: Option<SpaceName>, created_by: Creator) -> Self {
@@ -292,6 +292,7 @@ impl Task {
             created_at: now,
             updated_at: now,
             created_by,
+            key: None,
             input,
             result: None,
             error: None,

@@ -135,9 +135,9 @@ pub(crate) fn tasks_in_space(space: &SpaceName) -> String {
     format!("{TASK_ENTRIES}space/{space}/")
 }
 
-/// The prefix of the entries of the tasks that an account asked for.
-pub(crate) fn tasks_of_account(account: &str) -> String {
-    format!("{TASK_ENTRIES}account/{}/", hex(&Sha256::digest(account)))
+/// The prefix of the entries of the tasks that an account, or an API key, with this id asked for.
+pub(crate) fn tasks_asked_by(id: &str) -> String {
+    format!("{TASK_ENTRIES}account/{}/", hex(&Sha256::digest(id)))
 }
 
 pub(crate) fn space_documents(space: &SpaceName) -> String {

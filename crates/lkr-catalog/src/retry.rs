@@ -218,7 +218,7 @@ mod tests {
         let catalog = Catalog::new(Arc::new(MemoryState::default()));
         let mut tasks = Vec::new();
         for _ in 0..4 {
-            let task = Task::delete_where(catalog.clock(), Creator::default());
+            let task = Task::delete_where(catalog.clock(), Creator::default(), None);
             catalog.accept(&[Acceptance { task: task.clone(), existing: None }], Vec::new()).await.unwrap();
             tasks.push(task);
         }

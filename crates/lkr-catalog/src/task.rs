@@ -33,6 +33,8 @@ pub struct Task {
     pub updated_at: OffsetDateTime,
     /// The account that asked for it.
     pub created_by: Creator,
+    /// The id of the API key by which a bulk delete was asked for.
+    pub key: Option<String>,
     /// What it works on.
     pub input: TaskInput,
     /// Its result, once it is done.

@@ -1,5 +1,5 @@
-//! The indexes of tasks by space and by account. A listing of what a caller may see reads the entries of its spaces and of
-//! its account alone, so what others submit costs it nothing.
+//! The indexes of tasks by space, and by the account and the API key that asked for them. A listing of what a caller may see reads
+//! the entries of its spaces and of its account or key alone, so what others submit costs it nothing.
 
 use std::collections::BTreeSet;
 
@@ -17,17 +17,18 @@ pub enum TaskLists {
     Of {
         /// The spaces in which the tasks were accepted.
         spaces: BTreeSet<SpaceName>,
-        /// The id of the account that asked for the tasks.
-        account: Option<String>,
+        /// The id of the account, or of the API key, that asked for the tasks.
+        asked_by: Option<String>,
     },
 }
 
 /// The keys of a task's entries.
 pub(crate) fn keys(task: &Task) -> impl Iterator<Item = String> {
     let space = task.space.as_ref().map(key::tasks_in_space);
-    let account = (!task.created_by.id.is_empty()).then(|| key::tasks_of_account(&task.created_by.id));
+    let account = (!task.created_by.id.is_empty()).then_some(&task.created_by.id);
+    let asked_by = account.into_iter().chain(&task.key).map(|id| key::tasks_asked_by(id));
     let task_id = task.task_id;
-    space.into_iter().chain(account).map(move |prefix| format!("{prefix}{task_id}"))
+    space.into_iter().chain(asked_by).map(move |prefix| format!("{prefix}{task_id}"))
 }
 
 /// The writes that add a task to its indexes.
@@ -80,8 +81,8 @@ impl Catalog {
 impl TaskLists {
     /// The prefixes of the indexes to read; `None` for all tasks.
     pub(crate) fn prefixes(&self) -> Option<Vec<String>> {
-        let Self::Of { spaces, account } = self else { return None };
-        let account = account.as_deref().filter(|account| !account.is_empty());
-        Some(spaces.iter().map(key::tasks_in_space).chain(account.map(key::tasks_of_account)).collect())
+        let Self::Of { spaces, asked_by } = self else { return None };
+        let asked_by = asked_by.as_deref().filter(|id| !id.is_empty());
+        Some(spaces.iter().map(key::tasks_in_space).chain(asked_by.map(key::tasks_asked_by)).collect())
     }
 }

@@ -30,6 +30,8 @@ struct TaskV1 {
     updated_at: OffsetDateTime,
     #[serde(flatten)]
     created_by: Creator,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
     input: TaskInputV1,
     #[serde(default)]
     result: Option<TaskResult>,
@@ -100,6 +102,7 @@ impl From<Task> for TaskV1 {
             created_at: task.created_at,
             updated_at: task.updated_at,
             created_by: task.created_by,
+            key: task.key,
             input: if may_run { task.input } else { task.input.of_ended() }.into(),
             result: task.result,
             error: task.error.map(TaskFailureV1::from),
@@ -123,6 +126,7 @@ impl From<TaskV1> for Task {
             created_at: record.created_at,
             updated_at: record.updated_at,
             created_by: record.created_by,
+            key: record.key,
             input: record.input.into(),
             result: record.result,
             error: record.error.map(TaskFailure::from),

@@ -105,7 +105,7 @@ async fn answers(catalog: &Catalog, scope: &Scope, limit: usize, filter: &ListFi
         seen.push(format!("{:?}", catalog.document_in(scope, id).await.unwrap()));
     }
     let spaces = if let Scope::Spaces(spaces) = scope { spaces.clone() } else { BTreeSet::new() };
-    let lists = TaskLists::Of { spaces, account: None };
+    let lists = TaskLists::Of { spaces, asked_by: None };
     let tasks = catalog.tasks(&lists, |_| true, None, limit);
     let page = tasks.await.unwrap();
     let documents: Vec<_> = page.items.iter().map(|task| task.subject).collect();

@@ -1,7 +1,7 @@
 //! The task that deletes the documents that match a filter.
 
-use lkr_catalog::{ActiveTask, ListFilter, Progress, Stage, Task, TaskResult};
-use lkr_domain::{Clock, Creator, DocId, Document, FilterExpr, Scope, SpaceName};
+use lkr_catalog::{ActiveTask, Catalog, ListFilter, Progress, Stage, Task, TaskResult};
+use lkr_domain::{Creator, DocId, Document, FilterExpr, Scope, SpaceName};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -39,12 +39,16 @@ struct BulkDeleteV1 {
     own_only: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// Documents with greater ids came after the task.
+    /// Documents with greater ids came after the task, except those that are ahead.
     newest: DocId,
+    /// The least and the greatest id of the documents with greater ids that came before the task: the clock was ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ahead: Option<(DocId, DocId)>,
 }
 
 /// The additional input of the task.
-pub(crate) fn encode(clock: &dyn Clock, delete: &BulkDelete) -> Result<Vec<u8>> {
+pub(crate) async fn encode(catalog: &Catalog, delete: &BulkDelete) -> Result<Vec<u8>> {
+    let (newest, ahead) = read_ids(catalog, &delete.scope).await?;
     let spaces = match &delete.scope {
         Scope::All => None,
         Scope::Spaces(spaces) => Some(spaces.iter().cloned().collect()),
@@ -54,9 +58,32 @@ pub(crate) fn encode(clock: &dyn Clock, delete: &BulkDelete) -> Result<Vec<u8>> 
         spaces,
         own_only: delete.own_only,
         key: delete.key.clone(),
-        newest: DocId::new_by(clock),
+        newest,
+        ahead,
     };
     serde_json::to_vec(&input).map_err(|error| Error::new(ErrorKind::Internal, "delete documents", error))
+}
+
+/// A new id, and the least and the greatest of those ids of documents in the scope that are greater. There are such ones if the
+/// clock was set back after documents were added.
+async fn read_ids(catalog: &Catalog, scope: &Scope) -> Result<(DocId, Option<(DocId, DocId)>)> {
+    let (mut ahead, mut after) = (None, None);
+    loop {
+        let page = catalog.list(scope, &ListFilter::default(), after, PAGE).await?;
+        // Made after the listing, so that no document that was added meanwhile counts as ahead.
+        let newest = DocId::new_by(catalog.clock());
+        for document in &page.items {
+            let id = document.doc_id;
+            if id <= newest {
+                return Ok((newest, ahead));
+            }
+            ahead = Some((id, ahead.map_or(id, |(_, greatest)| greatest)));
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok((newest, ahead));
+        }
+    }
 }
 
 /// Deletes the documents of the task, the newest first, and ends the task. What a cancelled task deleted stays deleted. A
@@ -102,6 +129,7 @@ struct Selection {
     scope: Scope,
     filter: ListFilter,
     newest: DocId,
+    ahead: Option<(DocId, DocId)>,
     /// The only account whose documents are deleted.
     owner: Option<Creator>,
     key: Option<String>,
@@ -110,10 +138,14 @@ struct Selection {
 impl Selection {
     fn is_met(&self, document: &Document) -> bool {
         let is_owned = |owner: &Creator| document.created_by.is(&owner.id);
-        document.doc_id <= self.newest
+        self.came_before(document.doc_id)
             && self.owner.as_ref().is_none_or(is_owned)
             && self.scope.contains(&document.space)
             && self.filter.shows(document)
+    }
+
+    fn came_before(&self, id: DocId) -> bool {
+        id <= self.newest || self.ahead.is_some_and(|(least, greatest)| (least..=greatest).contains(&id))
     }
 }
 
@@ -127,7 +159,26 @@ async fn read_input(state: &IngestState, task: &Task) -> Result<Selection> {
         scope: input.spaces.map_or(Scope::All, Scope::from_iter),
         filter: ListFilter { filter_expr: Some(expr), ..ListFilter::default() },
         newest: input.newest,
+        ahead: input.ahead,
         owner: input.own_only.then(|| task.created_by.clone()),
         key: input.key,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_that_came_later_are_told_from_those_that_are_ahead() {
+        let id = |n: u8| DocId::from_bytes([n; 16]);
+        let (newest, filter) = (id(3), ListFilter::default());
+        let mut selection =
+            Selection { scope: Scope::All, filter, newest, ahead: None, owner: None, key: None };
+        let came_before =
+            |selection: &Selection| (1..=8).filter(|&n| selection.came_before(id(n))).collect::<Vec<u8>>();
+        assert_eq!(came_before(&selection), [1, 2, 3]);
+        selection.ahead = Some((id(5), id(7)));
+        assert_eq!(came_before(&selection), [1, 2, 3, 5, 6, 7]);
+    }
 }

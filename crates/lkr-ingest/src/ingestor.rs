@@ -309,8 +309,9 @@ impl Ingestor {
     /// # Errors
     /// `Overloaded` if the queue is full.
     pub async fn delete_where(&self, delete: &BulkDelete, created_by: &Creator) -> Result<Task> {
-        let task = Task::delete_where(self.clock(), created_by.clone());
-        let input = Catalog::put_task_input(task.task_id, delete_where::encode(self.clock(), delete)?);
+        let task = Task::delete_where(self.clock(), created_by.clone(), delete.key.clone());
+        let input = delete_where::encode(&self.state.ports.catalog, delete).await?;
+        let input = Catalog::put_task_input(task.task_id, input);
         self.accept_corpus_task("delete documents", task, vec![input]).await
     }
 

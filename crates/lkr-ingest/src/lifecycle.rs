@@ -103,7 +103,7 @@ async fn admission(state: &IngestState, task_id: TaskId) -> Result<Vec<Write>> {
 pub(crate) async fn discard_failed(state: &IngestState, space: &SpaceName) -> Result<()> {
     const PAGE: usize = 100;
     let catalog = &state.ports.catalog;
-    let lists = TaskLists::Of { spaces: BTreeSet::from([space.clone()]), account: None };
+    let lists = TaskLists::Of { spaces: BTreeSet::from([space.clone()]), asked_by: None };
     let has_failed = |task: &Task| task.status == TaskStatus::Failed;
     let mut after: Option<TaskId> = None;
     loop {

@@ -11,7 +11,7 @@ use lkr::{
         state::Write,
     },
 };
-use lkr_auth::{Account, Actor, AuditAction, AuditLog, Auth, Role};
+use lkr_auth::{Account, Actor, AuditAction, AuditLog, Auth, KeyId, Role};
 use lkr_spaces::{Caller, Spaces};
 use serde_json::Map;
 
@@ -36,9 +36,10 @@ impl Deletions {
         let account = account.map_err(of_auth)?;
         let is_creator = |account: &Account| task.created_by.is(&account.id) && !account.disabled;
         let Some(account) = account.filter(is_creator) else { return Ok(None) };
-        let key = match key {
+        let no_id = |_| Error::of_policy(false, "the key of the task has no id");
+        let key: Option<KeyId> = key.map(str::parse).transpose().map_err(no_id)?;
+        let limits = match key {
             Some(id) => {
-                let id = id.parse().map_err(|_| Error::of_policy(false, "the key of the task has no id"))?;
                 let scope = auth.key_scope(&account.username, id).await.map_err(of_auth)?;
                 let Some(scope) = scope else { return Ok(None) };
                 Some(scope)
@@ -47,8 +48,8 @@ impl Deletions {
         };
         let directory = spaces.directory().await;
         let directory = directory.map_err(|error| Error::of_policy(error.is_retryable(), error))?;
-        let caller = Caller::Account { id: account.id, is_admin: account.role == Role::Admin, key };
-        Ok(Some(Rights { caller, directory }))
+        let caller = Caller::Account { id: account.id, is_admin: account.role == Role::Admin, key: limits };
+        Ok(Some(Rights { caller, key, directory }))
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) use access::{
     Public, PublicVerified, Reader, SpaceManager, SpaceReader, TaskOwner, Unrestricted,
 };
 pub(crate) use admission::{OwnedDocument, caller_with, check_credential};
-pub(crate) use caller::{Caller, in_spaces};
+pub(crate) use caller::Caller;
 pub(crate) use client_quota::{Client, ClientQuota, QuotaLimits, QuotaShare};
 pub(crate) use connection::Connection;
 pub(crate) use context::{RequestContext, unknown_document, unknown_task};

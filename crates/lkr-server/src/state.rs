@@ -27,7 +27,7 @@ use crate::{
     chat_models::ChatModels,
     embedder_reconciler::EmbedderReconciler,
     error::{ApiError, ErrorCode},
-    http::{self, BODY_LIMITS, ClientQuota, InFlight, QuotaLimits, ResponseMemory, Rights, in_spaces},
+    http::{self, BODY_LIMITS, ClientQuota, InFlight, QuotaLimits, ResponseMemory, Rights},
     metrics::Metrics,
     page_cache::PageCache,
     task_feed::TaskFeed,
@@ -74,12 +74,12 @@ pub struct Services {
 impl Services {
     /// What a caller may do in spaces now, for a request that reads: an unavailable store is an internal error.
     pub(crate) async fn rights(&self, caller: Option<&http::Caller>) -> Result<Rights, ApiError> {
-        Ok(Rights { caller: in_spaces(caller), directory: self.directory().await? })
+        Ok(Rights::of(caller, self.directory().await?))
     }
 
     /// What a caller may do in spaces now, for a request that may be sent again if a store is unavailable.
     pub(crate) async fn rights_to_write(&self, caller: Option<&http::Caller>) -> Result<Rights, ApiError> {
-        Ok(Rights { caller: in_spaces(caller), directory: self.spaces.directory().await? })
+        Ok(Rights::of(caller, self.spaces.directory().await?))
     }
 
     /// The spaces, groups and members, for a request that reads: an unavailable store is an internal error.

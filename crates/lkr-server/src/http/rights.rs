@@ -3,18 +3,28 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use lkr::{Creator, Scope, SpaceName, Task, TaskKind, TaskLists};
+use lkr_auth::KeyId;
 use lkr_spaces::{Caller, Directory, SpaceRole, WriteAccess};
 
+use super::caller::{self, in_spaces};
 use crate::error::{ApiError, ErrorCode, ErrorSubject};
 
 /// A caller and the directory in which its rights are judged.
 #[derive(Debug, Clone)]
 pub(crate) struct Rights {
     pub(crate) caller: Caller,
+    /// The id of the caller's API key.
+    pub(crate) key: Option<KeyId>,
     pub(crate) directory: Arc<Directory>,
 }
 
 impl Rights {
+    /// What a caller may do by a directory.
+    pub(crate) fn of(caller: Option<&caller::Caller>, directory: Arc<Directory>) -> Self {
+        let key = caller.and_then(|caller| caller.credential.key_id());
+        Self { caller: in_spaces(caller), key, directory }
+    }
+
     /// The spaces that a request is about: the named ones, or all that the caller may read.
     ///
     /// # Errors
@@ -88,7 +98,7 @@ impl Rights {
     /// The lists that contain every task that the caller sees, of the named spaces or of all.
     pub(crate) fn task_lists(&self, named: Option<&Scope>) -> TaskLists {
         if let Some(Scope::Spaces(spaces)) = named {
-            return TaskLists::Of { spaces: spaces.clone(), account: None };
+            return TaskLists::Of { spaces: spaces.clone(), asked_by: None };
         }
         let Scope::Spaces(mut spaces) = self.readable() else { return TaskLists::All };
         if self.caller.is_unrestricted_admin() {
@@ -97,11 +107,12 @@ impl Rights {
         // Spaces that are being deleted are unreadable, but their managers see the task that deletes them.
         let managed = self.directory.spaces().map(|space| &space.name);
         spaces.extend(managed.filter(|space| self.is_manager(space)).cloned());
-        let account = match &self.caller {
-            Caller::Account { id, .. } if !self.is_limited() => Some(id.clone()),
+        let asked_by = match &self.caller {
+            Caller::Account { .. } if self.is_limited() => self.key.map(|key| key.to_string()),
+            Caller::Account { id, .. } => Some(id.clone()),
             _ => None,
         };
-        TaskLists::Of { spaces, account }
+        TaskLists::Of { spaces, asked_by }
     }
 
     fn is_manager(&self, space: &SpaceName) -> bool {
@@ -124,9 +135,14 @@ impl Rights {
         }
     }
 
-    /// Whether the caller created a task. A key that is limited to spaces sees no task for that.
+    /// Whether the caller created a task. Those of a key that is limited to spaces are the ones that it asked for itself, as long as
+    /// one of its spaces exists.
     fn is_own_task(&self, task: &Task) -> bool {
-        !self.is_limited() && self.is(&task.created_by)
+        if !self.is_limited() {
+            return self.is(&task.created_by);
+        }
+        let asked = self.key.is_some_and(|key| task.key.as_ref().is_some_and(|id| *id == key.to_string()));
+        asked && !self.readable().is_empty()
     }
 
     fn is(&self, creator: &Creator) -> bool {
@@ -176,7 +192,7 @@ mod tests {
     fn writer_of_a_space_is_told_from_reader_and_outsider() {
         let account = Caller::Account { id: "1".to_owned(), is_admin: false, key: None };
         let code = |caller: &Caller, name: &str| {
-            let rights = Rights { caller: caller.clone(), directory: Arc::default() };
+            let rights = Rights { caller: caller.clone(), key: None, directory: Arc::default() };
             rights.check_writable(&SpaceName::new(name).unwrap()).err().map(|error| error.code)
         };
         assert_eq!(code(&account, "default"), None);

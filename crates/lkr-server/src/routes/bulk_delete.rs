@@ -2,7 +2,7 @@
 
 use actix_web::http::{Method, StatusCode};
 use lkr::{BulkDelete, ListFilter};
-use lkr_auth::{Credential, KeyScope};
+use lkr_auth::KeyScope;
 
 use crate::{
     error::KbResultExt,
@@ -39,10 +39,7 @@ async fn delete(Authenticated(caller): Authenticated, mut cx: RequestContext) ->
         let scope = cx.rights_to_write(Some(&caller)).await?.readable();
         // A restricted key manages nothing, so it deletes what its owner added.
         let own_only = caller.credential.key_scope().is_some_and(KeyScope::is_restricted);
-        let key = match &caller.credential {
-            Credential::Key { id, .. } => Some(id.to_string()),
-            Credential::Session => None,
-        };
+        let key = caller.credential.key_id().map(|id| id.to_string());
         let delete = BulkDelete { filter_expr: expr, scope, own_only, key };
         let task = cx.services()?.kb.delete_where(&delete, &caller.creator()).await.for_write()?;
         return ApiResponse::accepted(&Accepted::from(&task));

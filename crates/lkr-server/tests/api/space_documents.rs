@@ -299,6 +299,22 @@ async fn bulk_delete_looks_rights_up_again() {
     let key = json!({ "name": "k", "spaces": ["legal"] });
     let key = w.api.key_with(&w.admin, key).await;
     let accepted = w.post("/documents/delete", &key, body).await.data();
-    w.api.ended(&w.admin, accepted["task_id"].as_str().unwrap()).await;
+    let task_id = accepted["task_id"].as_str().unwrap();
+    w.api.ended(&w.admin, task_id).await;
     assert_eq!(w.get("/documents", &w.admin).await.data()["items"].as_array().unwrap().len(), 2);
+    // It sees the task that it asked for, and no other of its owner's tasks about several documents.
+    let of_owner = w.post(
+        "/documents/delete",
+        &w.admin,
+        json!({ "where": { "field": "title", "eq": "none" }, "dry_run": false }),
+    );
+    let of_owner = of_owner.await.data()["task_id"].as_str().unwrap().to_owned();
+    assert_eq!(w.api.ended(&key, task_id).await["status"], "done");
+    w.get(&format!("/documents/tasks/{of_owner}"), &key).await.expect_error(1004, 404);
+    let seen = w.get("/documents/tasks?limit=100", &key).await.data();
+    let of_kind = |task: &&Value| task["kind"] == "delete_where";
+    let seen: Vec<&Value> = seen["items"].as_array().unwrap().iter().filter(of_kind).collect();
+    assert_eq!(seen.iter().map(|task| &task["task_id"]).collect::<Vec<_>>(), [task_id]);
+    let other = w.api.key_with(&w.admin, json!({ "name": "other", "spaces": ["legal"] })).await;
+    w.get(&format!("/documents/tasks/{task_id}"), &other).await.expect_error(1004, 404);
 }

@@ -2,20 +2,23 @@
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
 use lkr::{
-    BulkDelete, DocId, Document, FilterExpr, KnowledgeBase, ListFilter, Scope, Submission, Task, TaskResult,
-    TaskStatus,
+    BulkDelete, DocId, Document, FilterExpr, KnowledgeBase, ListFilter, Scope, SpaceName, Submission, Task,
+    TaskResult, TaskStatus,
     ports::{
         DeletionPolicy,
         ingest::Result,
         state::{MemoryState, StateStore, Write},
     },
 };
+use lkr_domain::{Clock, SystemClock};
 use serde_json::json;
+use time::OffsetDateTime;
+use uuid::Uuid;
 
 use crate::{
     changes::category,
@@ -71,4 +74,41 @@ async fn document_that_stops_matching_while_it_is_judged_is_not_deleted() {
     assert_eq!((result.documents, result.deleted.chunks), (1, 2));
     let leftovers = state.scan("partial-result/", None, lkr_state::ScanOrder::Ascending, 10).await.unwrap();
     assert_eq!(leftovers, []);
+}
+
+/// A clock that can be set back by an hour.
+#[derive(Debug, Default)]
+struct SetBack(AtomicBool);
+
+impl Clock for SetBack {
+    fn now(&self) -> OffsetDateTime {
+        let is_behind = self.0.load(Ordering::SeqCst);
+        SystemClock.now() - if is_behind { time::Duration::HOUR } else { time::Duration::ZERO }
+    }
+
+    fn new_uuid(&self) -> Uuid {
+        let millis: u128 = if self.0.load(Ordering::SeqCst) { 3_600_000 } else { 0 };
+        Uuid::from_u128(SystemClock.new_uuid().as_u128() - (millis << 80))
+    }
+}
+
+#[tokio::test]
+async fn documents_whose_ids_are_ahead_of_the_clock_are_deleted() {
+    for scope in [Scope::All, Scope::from_iter([SpaceName::new("default").unwrap()])] {
+        let clock = Arc::new(SetBack::default());
+        let builder = KnowledgeBase::builder().clock(Arc::clone(&clock) as Arc<dyn Clock>);
+        let kb = builder.build().await.unwrap();
+        add(&kb, "basalt one").await;
+        add(&kb, "marble two").await;
+        clock.0.store(true, Ordering::SeqCst);
+        add(&kb, "gypsum three").await;
+        let filter_expr = FilterExpr::parse("where", &json!({ "field": "category", "eq": "old" })).unwrap();
+        let delete = BulkDelete { filter_expr, scope, own_only: false, key: None };
+        let task = kb.delete_where(&delete, &"eva".into()).await.unwrap();
+        let task = wait_for_task(&kb, task.task_id).await;
+        let Some(TaskResult::Deleted(result)) = task.result else { panic!("{:?}", task.result) };
+        assert_eq!(result.documents, 3);
+        let left = kb.list(&Scope::All, &ListFilter::default(), None, 10).await.unwrap().items;
+        assert_eq!(left, []);
+    }
 }

@@ -471,7 +471,7 @@ async fn task_lists_contain_the_tasks_of_their_spaces_and_account() {
         for account in [None, Some(""), Some("ada"), Some("nobody")] {
             let of = TaskLists::Of {
                 spaces: names.iter().map(|name| space(name)).collect(),
-                account: account.map(str::to_owned),
+                asked_by: account.map(str::to_owned),
             };
             let is_in = |task: &Task| {
                 task.space.as_ref().is_some_and(|space| names.contains(&space.as_str()))
@@ -555,7 +555,7 @@ async fn lesson_37_hidden_document_takes_the_reads_of_an_unknown_one() {
         assert_eq!(reads(hidden).await, unknown);
     }
     let lists =
-        TaskLists::Of { spaces: ["default", "team"].map(space).into(), account: Some("eva".to_owned()) };
+        TaskLists::Of { spaces: ["default", "team"].map(space).into(), asked_by: Some("eva".to_owned()) };
     let task_reads = async |task_id: TaskId| {
         let mut least = usize::MAX;
         for _ in 0..20 {
@@ -566,6 +566,6 @@ async fn lesson_37_hidden_document_takes_the_reads_of_an_unknown_one() {
         least
     };
     assert_eq!(task_reads(new.task_id).await, task_reads(TaskId::new()).await);
-    let lists = TaskLists::Of { spaces: ["secret"].map(space).into(), account: None };
+    let lists = TaskLists::Of { spaces: ["secret"].map(space).into(), asked_by: None };
     assert_eq!(kb.task_in(&lists, new.task_id).await.unwrap().unwrap().task_id, new.task_id);
 }
