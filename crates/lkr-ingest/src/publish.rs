@@ -47,7 +47,10 @@ impl Publication<'_> {
             set_tags_everywhere(&*state.ports.vectors, &filter, &settled_tags).await?;
             *tags.lock().unwrap_or_else(PoisonError::into_inner) = settled_tags;
         }
-        let task = with_properties(self.task, &document.title, &document.category);
+        // Of a document that was moved meanwhile, the task's readers may not see what its new space calls it.
+        let is_moved = self.task.space.as_ref().is_some_and(|space| *space != document.space);
+        let named = if is_moved { draft } else { &document };
+        let task = with_properties(self.task, &named.title, &named.category);
         let conditions = [unique, self.writer.publishing(catalog).await?].concat();
         catalog.publish(&present, &document, &task, self.has_dense, conditions).await?;
         state.duplicates.published(&document);

@@ -37,6 +37,7 @@ mod qdrant_cluster;
 mod quick_start;
 mod rerank;
 mod revoked_rights;
+mod rights_during_bodies;
 mod second_process;
 mod secrets;
 mod several_processes;

@@ -131,9 +131,13 @@ pub(crate) struct Owner {
     pub(crate) document: Option<OwnedDocument>,
 }
 
-/// Permission of [`Access::TaskOwner`], with the task; `None` if there is no such task for the caller.
+/// Permission of [`Access::TaskOwner`].
 #[derive(Debug)]
-pub(crate) struct TaskOwner(pub(crate) Option<TaskId>);
+pub(crate) struct TaskOwner {
+    pub(crate) caller: Caller,
+    /// `None` if there is no such task for the caller.
+    task: Option<TaskId>,
+}
 
 /// Permission of [`Access::AnyManager`].
 #[derive(Debug)]
@@ -192,7 +196,7 @@ impl TaskOwner {
     /// # Errors
     /// Not found, if there is no such task for the caller.
     pub(crate) fn task_id(&self) -> Result<TaskId, ApiError> {
-        self.0.ok_or_else(unknown_task)
+        self.task.ok_or_else(unknown_task)
     }
 }
 
@@ -246,7 +250,7 @@ impl Permission for TaskOwner {
     const ACCESS: Access = Access::TaskOwner;
 
     fn from_admission(admission: Admission) -> Option<Self> {
-        admission.caller.map(|_| Self(admission.task))
+        Some(Self { caller: admission.caller?, task: admission.task })
     }
 }
 

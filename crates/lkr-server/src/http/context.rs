@@ -1,6 +1,10 @@
 //! What a handler gets to know of its request.
 
-use std::net::IpAddr;
+use std::{
+    cell::RefCell,
+    net::IpAddr,
+    time::{Duration, Instant},
+};
 
 use actix_web::{
     HttpRequest,
@@ -36,6 +40,37 @@ pub(crate) struct RequestContext {
     access: Access,
     state: Data<AppState>,
     client: Client,
+    admitted: Admitted,
+    /// The caller at the last admission, if the request was admitted more than once.
+    current: RefCell<Option<Caller>>,
+}
+
+/// A body that arrives within this time ends before rights that are taken away meanwhile could count as taken away.
+const QUICK_BODY: Duration = Duration::from_millis(100);
+
+/// What a request was admitted for: what its handler believes while the client sends the body.
+#[derive(Debug, Default)]
+struct Admitted {
+    has_caller: bool,
+    has_document: bool,
+    has_task: bool,
+}
+
+impl Admitted {
+    const fn of(Admission { caller, document, task, .. }: &Admission) -> Self {
+        Self { has_caller: caller.is_some(), has_document: document.is_some(), has_task: task.is_some() }
+    }
+
+    /// Checks that the request would be admitted to the same document or task now.
+    fn check(&self, now: &Admission) -> Result<(), ApiError> {
+        if self.has_document && now.document.is_none() {
+            return Err(unknown_document());
+        }
+        if self.has_task && now.task.is_none() {
+            return Err(unknown_task());
+        }
+        Ok(())
+    }
 }
 
 impl RequestContext {
@@ -44,7 +79,14 @@ impl RequestContext {
         let state = state
             .ok_or_else(|| ApiError::new(ErrorCode::Internal, "the application has no state registered"))?;
         let client = Client::anonymous(client_address(&request, &state.options.trusted_proxies));
-        Ok(Self { request, access, state, client })
+        Ok(Self {
+            request,
+            access,
+            state,
+            client,
+            admitted: Admitted::default(),
+            current: RefCell::default(),
+        })
     }
 
     /// The context of a page that anybody may see, for a path without a route.
@@ -58,6 +100,7 @@ impl RequestContext {
         if let Some(caller) = &admission.caller {
             self.client = Client::Account(caller.account.id.clone());
         }
+        self.admitted = Admitted::of(&admission);
         Ok(admission)
     }
 
@@ -84,7 +127,8 @@ impl RequestContext {
 
     /// What the caller may do in spaces now, for a request that writes.
     pub(crate) async fn rights_to_write(&self, caller: Option<&Caller>) -> Result<Rights, ApiError> {
-        self.services()?.rights_to_write(caller).await
+        let current = self.current.borrow().clone();
+        self.services()?.rights_to_write(current.as_ref().or(caller)).await
     }
 
     /// The space with a name that a body sent, if it sent one.
@@ -105,7 +149,8 @@ impl RequestContext {
 
     /// What the caller may do in spaces now.
     pub(crate) async fn rights(&self, caller: Option<&Caller>) -> Result<Rights, ApiError> {
-        self.services()?.rights(caller).await
+        let current = self.current.borrow().clone();
+        self.services()?.rights(current.as_ref().or(caller)).await
     }
 
     pub(crate) fn request(&self) -> &HttpRequest {
@@ -219,28 +264,48 @@ impl RequestContext {
         json_body::parse::<EmptyObject>(body.as_ref()).map(drop)
     }
 
-    /// The body. The client decides how long that takes, and a permission may end meanwhile, so it is checked again.
+    /// The body. The client decides how long that takes, and a permission may end meanwhile, so it is checked again; a read only
+    /// if the body took long.
     async fn body(&mut self, limit: usize) -> Result<BufferedBody, ApiError> {
+        let begun = Instant::now();
         let body =
             json_body::read(&self.request, limit, self.state.body_quota.share(self.client.clone())).await?;
-        self.admit_again().await?;
+        if self.needs_login() || begun.elapsed() > QUICK_BODY {
+            self.admit_again().await?;
+        }
         Ok(body)
     }
 
     /// The body as a form with a file. The permission is checked again afterwards.
     pub(crate) async fn form(&mut self, rules: &FormRules<'_>) -> Result<Form, ApiError> {
         self.no_query()?;
-        let form = form::read(&self.request, rules).await?;
+        let memory = self.state.body_quota.share(self.client.clone());
+        let form = form::read(&self.request, rules, memory).await?;
         self.admit_again().await?;
         Ok(form)
     }
 
-    /// Checks the permission again, if the route needs one: after slow work and before a lasting change.
+    /// Checks the permission again, if the route needs one or a credential was sent: after slow work and before a lasting change.
+    ///
+    /// # Errors
+    /// Those of an admission; not found, if the caller sees the document or task of the path no more.
     pub(crate) async fn admit_again(&self) -> Result<(), ApiError> {
-        if self.access.needs_login(self.state.options.require_login_for_reads) {
-            admit(self.access, &self.request, &self.state).await?;
+        if !self.needs_login() && !self.admitted.has_caller {
+            return Ok(());
         }
+        let admission = admit(self.access, &self.request, &self.state).await?;
+        self.admitted.check(&admission)?;
+        self.current.replace(admission.caller);
         Ok(())
+    }
+
+    /// The caller with the role and the limits that it had when the permission was last checked.
+    pub(crate) fn current(&self, caller: Caller) -> Caller {
+        self.current.borrow().clone().unwrap_or(caller)
+    }
+
+    fn needs_login(&self) -> bool {
+        self.access.needs_login(self.state.options.require_login_for_reads)
     }
 
     /// Waits for the memory of a response of about `bytes` before it is built. A response that is not streamed stays in

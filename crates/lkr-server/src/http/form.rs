@@ -13,11 +13,12 @@ use futures_util::TryStreamExt;
 use tokio::io::AsyncWriteExt;
 
 use super::{
+    client_quota::QuotaShare,
     json_body::check_content_encoding,
     part_headers::{PartHeaderDecoder, restored},
     request_body::RequestBody,
 };
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 
 /// What a form may contain.
 pub(crate) struct FormRules<'a> {
@@ -25,7 +26,7 @@ pub(crate) struct FormRules<'a> {
     pub(crate) file: &'static str,
     /// The names of the text parts.
     pub(crate) texts: &'static [&'static str],
-    /// The longest text in bytes.
+    /// The length of all texts together in bytes.
     pub(crate) max_text_bytes: usize,
     /// The allowed file name extensions, in lower case with their dots.
     pub(crate) extensions: &'a [String],
@@ -53,15 +54,19 @@ pub(crate) struct FormFile {
     pub(crate) length: u64,
 }
 
-/// Reads a form and everything after it. Nobody polls the body afterwards while the file is being parsed.
-pub(super) async fn read(request: &HttpRequest, rules: &FormRules<'_>) -> Result<Form, ApiError> {
+/// Reads a form and everything after it. Nobody polls the body afterwards while the file is being parsed. `memory` is for the texts.
+pub(super) async fn read(
+    request: &HttpRequest,
+    rules: &FormRules<'_>,
+    memory: QuotaShare,
+) -> Result<Form, ApiError> {
     check_content_type(request)?;
     let body = RequestBody::of(request).ok_or_else(|| ApiError::invalid("the form is empty"))?;
     let media_type = request.mime_type().ok().flatten();
     let boundary = media_type.as_ref().and_then(|media_type| media_type.get_param("boundary"));
     let boundary = boundary.map(|boundary| boundary.as_str()).unwrap_or_default();
     let parts = PartHeaderDecoder::new(body.clone(), boundary);
-    let form = read_parts(Multipart::new(request.headers(), parts), rules).await?;
+    let form = read_parts(Multipart::new(request.headers(), parts), rules, memory).await?;
     body.drain().await;
     Ok(form)
 }
@@ -76,8 +81,12 @@ fn check_content_type(request: &HttpRequest) -> Result<(), ApiError> {
     Err(ApiError::wrong_content_type(reason))
 }
 
-async fn read_parts(mut parts: Multipart, rules: &FormRules<'_>) -> Result<Form, ApiError> {
-    let (mut file, mut texts) = (None, BTreeMap::new());
+async fn read_parts(
+    mut parts: Multipart,
+    rules: &FormRules<'_>,
+    mut memory: QuotaShare,
+) -> Result<Form, ApiError> {
+    let (mut file, mut texts, mut length) = (None, BTreeMap::new(), 0);
     while let Some(part) = parts.try_next().await.map_err(unreadable)? {
         let name = part.name().unwrap_or_default().to_owned();
         if name == rules.file {
@@ -90,7 +99,12 @@ async fn read_parts(mut parts: Multipart, rules: &FormRules<'_>) -> Result<Form,
         let known = rules.texts.iter().find(|known| **known == name);
         let known =
             known.ok_or_else(|| ApiError::invalid(format!("the form has an unknown part {name:?}")))?;
-        if texts.insert(*known, read_text(part, known, rules).await?).is_some() {
+        let text = read_text(part, known, rules.max_text_bytes.saturating_sub(length)).await?;
+        length += text.len();
+        if !memory.grow_to(length) {
+            return Err(ApiError::new(ErrorCode::Overloaded, "too many large requests at once"));
+        }
+        if texts.insert(*known, text).is_some() {
             return Err(ApiError::invalid(format!("the form has two parts named {known}")));
         }
     }
@@ -205,9 +219,10 @@ fn check_extension(name: &str, allowed: &[String]) -> Result<(), ApiError> {
     }))
 }
 
-async fn read_text(mut part: Field, name: &str, rules: &FormRules<'_>) -> Result<Vec<u8>, ApiError> {
-    let bytes = part.bytes(rules.max_text_bytes).await;
-    let too_large = |_| ApiError::too_large(format!("{name} is larger than {} bytes", rules.max_text_bytes));
+/// A text of at most `room` bytes.
+async fn read_text(mut part: Field, name: &str, room: usize) -> Result<Vec<u8>, ApiError> {
+    let bytes = part.bytes(room).await;
+    let too_large = |_| ApiError::too_large(format!("{name} is larger than {room} bytes"));
     Ok(bytes.map_err(too_large)?.map_err(unreadable)?.into())
 }
 

@@ -39,7 +39,7 @@ use crate::{
     },
 };
 
-/// The longest text part: the longest properties with each byte escaped to six.
+/// The length of all text parts: the longest properties with each byte escaped to six.
 const MAX_TEXT_BYTES: usize = 2 * 1024 * 1024;
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -104,8 +104,11 @@ async fn upload(Authenticated(caller): Authenticated, mut cx: RequestContext) ->
         return ApiResponse::accepted(&UploadAccepted::from(&task));
     }
     let Upload { file, warnings, options } = read_upload(&mut cx, &caller, UploadTarget::NewDocument).await?;
-    let submission =
-        Submission { warnings, idempotency, ..submission(cx.services()?, &caller, options).await? };
+    let submission = Submission {
+        warnings,
+        idempotency,
+        ..submission(cx.services()?, &cx.current(caller.clone()), options).await?
+    };
     let (services, space) = (cx.services()?, submission.space.clone());
     let accepted = services.kb.submit_file(file, submission).await;
     let task = unless_closed(services, &caller, [space], accepted).await?;

@@ -53,7 +53,7 @@ async fn create(Unrestricted(caller): Unrestricted, mut cx: RequestContext) -> H
     let services = cx.services()?;
     // The caller must be able to read each space now; what it loses later, the key loses too.
     let spaces = match spaces.map(space_names).transpose()? {
-        Some(names) => Some(services.rights_to_write(Some(&caller)).await?.named(&names)?),
+        Some(names) => Some(cx.rights_to_write(Some(&caller)).await?.named(&names)?),
         None => None,
     };
     let scope = KeyScope { spaces, write: scope.unwrap_or_default() == ScopeInput::Write };

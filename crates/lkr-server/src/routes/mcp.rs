@@ -39,7 +39,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 
 async fn serve(reader: Reader, mut cx: RequestContext) -> HandlerResult {
     let body = cx.bytes(BODY_BYTES).await?;
-    let access = CallerAccess { state: cx.state_data(), caller: reader.0, request_id: cx.request_id() };
+    let caller = reader.0.map(|caller| cx.current(caller));
+    let access = CallerAccess { state: cx.state_data(), caller, request_id: cx.request_id() };
     let server = McpServer::new(cx.services()?.kb.clone(), Arc::new(access));
     let request = to_http(cx.request(), body)?;
     let response = lkr_mcp::answer(server, request, &cx.state().options.cors_origins).await;

@@ -93,8 +93,11 @@ async fn add(Authenticated(caller): Authenticated, mut cx: RequestContext) -> Ha
     let input: DocumentInput = cx.json(BODY_BYTES).await?;
     let options = input.options();
     let (document, warnings) = input.check()?;
-    let submission =
-        Submission { warnings, idempotency, ..submission(cx.services()?, &caller, options).await? };
+    let submission = Submission {
+        warnings,
+        idempotency,
+        ..submission(cx.services()?, &cx.current(caller.clone()), options).await?
+    };
     let (services, space) = (cx.services()?, submission.space.clone());
     let accepted = services.kb.submit(document, submission).await;
     let task = unless_closed(services, &caller, [space], accepted).await?;

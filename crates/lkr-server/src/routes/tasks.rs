@@ -7,7 +7,7 @@ use actix_web::{
     web::{Bytes, Data},
 };
 use futures_util::stream;
-use lkr::{Task, TaskId};
+use lkr::{Document, Task, TaskId};
 
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
@@ -135,7 +135,21 @@ async fn cancel(owner: TaskOwner, mut cx: RequestContext) -> HandlerResult {
 
 async fn retry(owner: TaskOwner, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
-    let task = cx.services()?.kb.retry(owner.task_id()?).await.for_write()?;
+    let (kb, task_id) = (&cx.services()?.kb, owner.task_id()?);
+    let task = kb.task(task_id).await.for_write()?.ok_or_else(unknown_task)?;
+    // The document may have been moved since, to a space where the caller has no such right.
+    if let Some(doc_id) = task.subject.doc_id()
+        && let Some(Document { space, created_by, .. }) = kb.document(doc_id).await.for_write()?
+    {
+        let rights = cx.rights_to_write(Some(&owner.caller)).await?;
+        if !rights.may_read(&space) {
+            return Err(unknown_task());
+        }
+        if !rights.may_change(&space, &created_by) {
+            return Err(rights.change_refused("document", &space, &created_by));
+        }
+    }
+    let task = kb.retry(task_id).await.for_write()?;
     ApiResponse::accepted(&TaskItem::from(task.ok_or_else(unknown_task)?))
 }
 
