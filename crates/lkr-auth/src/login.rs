@@ -1,6 +1,7 @@
 use std::{fmt, net::IpAddr};
 
 use lkr_state::{Expect, Write};
+use tokio::runtime::Handle;
 
 use crate::{
     Auth, Error, ErrorKind, Login, Result,
@@ -59,9 +60,36 @@ impl LoginFailure {
 }
 
 /// The subjects that a failed login counts for.
+#[derive(Clone)]
 struct LoginSubjects {
     account: ThrottleSubject,
     address: Option<ThrottleSubject>,
+}
+
+/// An attempt whose password is being compared. The comparison goes on if the client goes away before its answer, so the attempt counts
+/// as a failure then: otherwise somebody who never waits for answers could keep all processors busy.
+struct Unanswered<'a> {
+    auth: &'a Auth,
+    subjects: Option<LoginSubjects>,
+}
+
+impl Unanswered<'_> {
+    fn answer(mut self) {
+        self.subjects = None;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let (Some(subjects), Ok(runtime)) = (self.subjects.take(), Handle::try_current()) {
+            let auth = self.auth.clone();
+            runtime.spawn(async move {
+                if let Err(error) = auth.count_failure(&subjects).await {
+                    tracing::warn!(%error, "cannot count a login whose client went away");
+                }
+            });
+        }
+    }
 }
 
 impl Auth {
@@ -71,6 +99,7 @@ impl Auth {
     /// `Unauthenticated` if there is no such account or the password is wrong, with the same message after the same work;
     /// also if the account is disabled. `RateLimited` after too many failures; then even the right password is refused.
     /// `Overloaded` if too many passwords wait to be hashed.
+    /// If the future is dropped while the password is compared, the attempt counts as a failure.
     pub async fn login(&self, attempt: LoginAttempt<'_>) -> Result<Login> {
         match self.try_login(&attempt).await {
             Ok(login) => Ok(login),
@@ -94,11 +123,24 @@ impl Auth {
         // Earlier attempts may have reached the limit meanwhile. The slot is held until a failure is counted, so an
         // address exceeds its limit by at most the number of concurrent hashes.
         self.check_counts(&subjects).await?;
-        match self.verify_login(&slot, attempt).await {
-            Ok(account) => Ok(self.start_login_session(&account, &subjects).await?),
+        let unanswered = Unanswered { auth: self, subjects: Some(subjects.clone()) };
+        let result = self.log_in_counted(&slot, attempt, &subjects).await;
+        unanswered.answer();
+        result
+    }
+
+    /// Compares the password, and begins the session or counts the failure.
+    async fn log_in_counted(
+        &self,
+        slot: &HashSlot,
+        attempt: &LoginAttempt<'_>,
+        subjects: &LoginSubjects,
+    ) -> Result<Login, LoginFailure> {
+        match self.verify_login(slot, attempt).await {
+            Ok(account) => Ok(self.start_login_session(&account, subjects).await?),
             Err(failure) => {
                 if failure.reason.is_some() {
-                    self.count_failure(&subjects).await?;
+                    self.count_failure(subjects).await?;
                 }
                 Err(failure)
             }

@@ -35,7 +35,7 @@ impl Default for ThrottleOptions {
 }
 
 /// What failures are counted for: an account or an address, and the kind of attempt.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ThrottleSubject {
     key: String,
     limit: usize,

@@ -15,12 +15,19 @@ use crate::{
     json_rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, error_response},
 };
 
+/// The most values and keys of a message. The protocol's library reads a message several times into trees, which take hundreds of
+/// bytes for each.
+const MAX_VALUES: usize = 20_000;
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Answers a request to the protocol's path. A request with the header `Origin` comes from a page in a browser, and is refused
 /// unless its origin is one of `origins`, or the page is this server's own on a loopback address. Errors are errors of JSON-RPC.
 pub async fn answer(server: McpServer, request: Request<Bytes>, origins: &[String]) -> Response<Bytes> {
     let message = request.body().clone();
+    if has_more_values(&message, MAX_VALUES) {
+        return refused(INVALID_REQUEST, &format!("the message has more than {MAX_VALUES} values"));
+    }
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -53,10 +60,31 @@ fn is_json_type(value: &HeaderValue) -> bool {
     essence.trim().eq_ignore_ascii_case("application/json")
 }
 
+/// Whether a message has more values and keys than `most`: there is a separator or an opening bracket before each.
+fn has_more_values(message: &[u8], most: usize) -> bool {
+    let (mut is_text, mut is_escaped) = (false, false);
+    let is_separator = |&&byte: &&u8| {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            b'{' | b'[' | b':' | b',' => return !is_text,
+            _ => {}
+        }
+        false
+    };
+    message.iter().filter(is_separator).nth(most).is_some()
+}
+
 /// The refusal of a message that is no message of the protocol.
 fn unreadable(message: &[u8]) -> Response<Bytes> {
     let (code, reason) = json_rpc::unreadable(&serde_json::from_slice(message));
-    let mut response = Response::new(error_body(code, &reason));
+    refused(code, &reason)
+}
+
+/// The response to a message that is not served.
+fn refused(code: i32, reason: &str) -> Response<Bytes> {
+    let mut response = Response::new(error_body(code, reason));
     *response.status_mut() = StatusCode::BAD_REQUEST;
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
     response
@@ -115,6 +143,14 @@ mod tests {
         assert_eq!(with_port("https://app.example.org"), "https://app.example.org:443");
         assert_eq!(with_port("http://[::1]"), "http://[::1]:80");
         assert_eq!(with_port("http://localhost:3000"), "http://localhost:3000");
+    }
+
+    #[test]
+    fn values_are_counted_outside_of_texts() {
+        let message = br#"{"a": "[[,{:\\\",", "b": [1, 2]}"#;
+        assert!(has_more_values(message, 5) && !has_more_values(message, 6));
+        let many = format!("[{}]", ["{}"; 30_000].join(","));
+        assert!(has_more_values(many.as_bytes(), MAX_VALUES) && !has_more_values(b"", 0));
     }
 
     #[test]

@@ -209,6 +209,21 @@ async fn lesson_32_address_exceeds_its_limit_by_at_most_the_concurrent_hashes() 
     assert!((5..=5 + options().max_concurrent_hashes).contains(&verified), "{verified}");
 }
 
+/// Its hash is computed all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attempt_that_is_dropped_while_it_is_verified_counts_as_a_failure() {
+    let slow = AuthOptions { iterations: 1_000_000, ..limits(3, 100) };
+    let (auth, _) = auth_over(Arc::new(MemoryState::default()), &slow).await;
+    for _ in 0..200 {
+        let attempt = login(&auth, "admin", OTHER);
+        if let Ok(result) = tokio::time::timeout(Duration::from_millis(20), attempt).await {
+            assert!(is_limited(result));
+            return;
+        }
+    }
+    panic!("no attempt was refused");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn lesson_32_concurrent_failures_are_all_counted() {
     let many = AuthOptions { max_concurrent_hashes: 16, ..limits(10, 100) };

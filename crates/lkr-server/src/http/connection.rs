@@ -11,10 +11,14 @@ use std::{
     pin::Pin,
     rc::Rc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use actix_web::rt::net::{ActixStream, Ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Sleep, sleep},
+};
 
 use super::{
     error_format::ErrorFormat,
@@ -54,12 +58,17 @@ pub(crate) struct Connection<T> {
     written: usize,
     /// Called with the status of each response that is replaced.
     observer: Rc<dyn Fn(u16)>,
+    /// Since the client last accepted a byte, if a write waits for it.
+    stall: Option<Pin<Box<Sleep>>>,
 }
+
+/// How long a write waits until the client accepts a byte. A response stays in memory for as long. Chosen, not measured.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl<T> Connection<T> {
     pub(crate) fn new(io: T, observer: Rc<dyn Fn(u16)>) -> Self {
         let (framing, pending) = (Framing::default(), PendingResponses::default());
-        Self { io, framing, pending, examined: 0, replacement: Vec::new(), written: 0, observer }
+        Self { io, framing, pending, examined: 0, replacement: Vec::new(), written: 0, observer, stall: None }
     }
 
     /// Where the application announces its responses.
@@ -69,10 +78,29 @@ impl<T> Connection<T> {
 }
 
 impl<T: AsyncWrite + Unpin> Connection<T> {
+    /// Writes some bytes. Fails with `TimedOut` once the client has accepted none for [`WRITE_TIMEOUT`].
+    fn poll_io(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.io).poll_write(cx, bytes);
+        if polled.is_ready() {
+            self.stall = None;
+            return polled;
+        }
+        let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
+        stall.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+
     /// Writes the rest of the replacement.
     fn poll_replacement(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(rest) = self.replacement.get(self.written..).filter(|rest| !rest.is_empty()) {
-            let written = ready!(Pin::new(&mut self.io).poll_write(cx, rest))?;
+        let replacement = std::mem::take(&mut self.replacement);
+        let polled = self.poll_all(cx, &replacement);
+        self.replacement = replacement;
+        polled
+    }
+
+    /// Writes what is behind the first `written` bytes.
+    fn poll_all(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<()>> {
+        while let Some(rest) = bytes.get(self.written..).filter(|rest| !rest.is_empty()) {
+            let written = ready!(self.poll_io(cx, rest))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -108,7 +136,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
             return Poll::Ready(Ok(length));
         }
         let examined = bytes.get(..self.examined).unwrap_or(bytes);
-        let written = ready!(Pin::new(&mut self.io).poll_write(cx, examined))?;
+        let written = ready!(self.poll_io(cx, examined))?;
         self.examined = self.examined.saturating_sub(written);
         Poll::Ready(Ok(written))
     }
@@ -162,4 +190,28 @@ fn replacement(status: u16) -> Vec<u8> {
         id.as_str(),
     );
     [head.into_bytes(), body].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn client_that_accepts_nothing_is_cut_off() {
+        let (near, mut far) = duplex(4);
+        let mut connection = Connection::new(near, Rc::new(|_| {}));
+        connection.pending().push(false);
+        let response = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
+        let read_slowly = async {
+            // Something within each timeout keeps the write going.
+            for _ in 0..3 {
+                tokio::time::sleep(WRITE_TIMEOUT - Duration::from_secs(1)).await;
+                far.read_exact(&mut [0; 4]).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(connection.write_all(response), read_slowly);
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
 }

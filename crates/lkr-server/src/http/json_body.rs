@@ -178,6 +178,9 @@ pub(crate) fn optional_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer.deserialize_any(Visitor(std::marker::PhantomData))
 }
 
+/// The most keys of a map of strings that are read: far more than the metadata of a document may have. Chosen, not measured.
+const MAX_MAP_KEYS: usize = 1_024;
+
 /// Deserialises an optional map of strings from a JSON object or null. A duplicate key is an error. The values may be
 /// optional themselves.
 pub(crate) fn string_map<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
@@ -197,6 +200,9 @@ pub(crate) fn string_map<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
         fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<StringMap<V>, A::Error> {
             let mut strings = BTreeMap::new();
             while let Some((key, value)) = map.next_entry::<String, V>()? {
+                if strings.len() == MAX_MAP_KEYS {
+                    return Err(de::Error::custom(format_args!("more than {MAX_MAP_KEYS} keys")));
+                }
                 match strings.entry(key) {
                     Entry::Vacant(entry) => drop(entry.insert(value)),
                     Entry::Occupied(entry) => {

@@ -12,6 +12,9 @@ use crate::error::{ApiError, ErrorSubject};
 const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;
 
+/// The most parameters of a request: more than any route has.
+const MAX_PARAMETERS: usize = 64;
+
 /// The query parameters that were not taken yet.
 #[derive(Debug)]
 pub(crate) struct QueryParams {
@@ -22,6 +25,9 @@ impl QueryParams {
     pub(super) fn parse(text: &str) -> Result<Self, ApiError> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for part in text.split('&').filter(|part| !part.is_empty()) {
+            if pairs.len() == MAX_PARAMETERS {
+                return Err(ApiError::invalid(format!("more than {MAX_PARAMETERS} query parameters")));
+            }
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let (name, value) = (decode(name)?, decode(value)?);
             if pairs.iter().any(|(other, _)| *other == name) {
@@ -129,6 +135,8 @@ mod tests {
     #[test]
     fn duplicate_unknown_malformed_and_out_of_range_parameters_are_refused() {
         assert!(QueryParams::parse("a=1&a=2").is_err());
+        let many = |count: usize| (0..count).map(|n| format!("p{n}=1&")).collect::<String>();
+        assert!(QueryParams::parse(&many(64)).is_ok() && QueryParams::parse(&many(65)).is_err());
         assert!(QueryParams::parse("a=%FF").is_err());
         assert!(QueryParams::parse("nope=1").unwrap().finish().is_err());
         for limit in ["0", "101", "abc", "", "-1", "1.0", "%2B1", "99999999999"] {

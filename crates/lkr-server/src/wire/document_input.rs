@@ -106,6 +106,9 @@ mod tests {
         assert_eq!(metadata.keys().collect::<Vec<_>>(), ["a", "b"]);
         let error = parse(r#"{"a": "1", "a": "2"}"#).unwrap_err().to_string();
         assert!(error.contains(r#"duplicate key "a""#), "{error}");
+        let many: Vec<String> = (0..2_000).map(|n| format!(r#""{n}": """#)).collect();
+        let error = parse(&format!("{{{}}}", many.join(", "))).unwrap_err().to_string();
+        assert!(error.contains("more than 1024 keys"), "{error}");
         for wrong in [r#"{"a": 1}"#, r#"[["a", "1"]]"#, r#""a""#] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
