@@ -45,7 +45,8 @@ pub(crate) struct BackupArgs {
     output: PathBuf,
     #[command(flatten)]
     folders: FolderArgs,
-    /// Include the key that seals stored secrets. Anyone with the archive can then read them.
+    /// Include the key that seals stored secrets. Anyone with the archive can then read them. If a server makes the backup,
+    /// --data-dir names the folder with its key.
     #[arg(long)]
     with_secret_key: bool,
     #[command(flatten)]
@@ -115,6 +116,11 @@ async fn archive(args: &BackupArgs, shown: &Output, is_piped: bool) -> Result<Na
     let from_server = login.has_credential_flag()
         || login.has_server_flag()
         || (!folders.has_flag() && login.names_server()?);
+    if from_server && *with_secret_key && !folders.has_flag() {
+        return Err(usage(
+            "a server does not send its secret key; say with --data-dir in which folder it is",
+        ));
+    }
     let bar = bytes_bar(shown, None, "backing up");
     if !from_server {
         from_folders(

@@ -190,6 +190,7 @@ fn spaces_groups_users_and_keys_are_managed() {
     assert_eq!(refused.status.code(), Some(3), "{}", printed(&refused));
 
     assert_eq!(admin.print(&["groups", "drop", "crew", "eva"]), "eva is no longer in crew\n");
+    assert_eq!(admin.print(&["groups", "rm", "crew", "--yes"]), "deleted crew\n");
     let hidden = reader.run(&["search", "moon", "--space", "sea"]);
     assert_eq!(hidden.status.code(), Some(4), "{}", printed(&hidden));
     assert_eq!(admin.print(&["users", "set", "eva", "--disable"]), "changed eva\n");

@@ -10,9 +10,10 @@ use crate::{
         Common, List, members,
         query::{QueryString, segment},
     },
+    exit::Exit,
     http::Client,
     program::Program,
-    terminal::{Column, Output, date, field},
+    terminal::{Column, Output, confirm, date, field},
 };
 
 /// The arguments of `lkr groups`.
@@ -38,6 +39,9 @@ enum Action {
     Rm {
         /// The group.
         name: String,
+        /// Delete without asking.
+        #[arg(long, short)]
+        yes: bool,
     },
     /// List the accounts in a group.
     Members {
@@ -64,12 +68,12 @@ enum Action {
 pub(crate) fn run(args: &Args, program: &Program) -> Result<ExitCode> {
     let Common { target, output } = &args.common;
     let connection = target.log_in(program)?;
-    act(args.action.as_ref(), &connection.client, &output.output())?;
+    let exit = act(args.action.as_ref(), &connection.client, &output.output());
     connection.close()?;
-    Ok(ExitCode::SUCCESS)
+    exit.map(ExitCode::from)
 }
 
-fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> {
+fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<Exit> {
     let none = QueryString::default();
     match action {
         None => {
@@ -78,15 +82,19 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
                 columns: &[Column::Fixed("GROUP"), Column::Text("TITLE"), Column::Fixed("CREATED (UTC)")],
                 row: |group| vec![field(group, "group"), field(group, "title"), date(group, "created_at")],
             };
-            groups.print(client, output, "/groups", &none, None).map(drop)
+            groups.print(client, output, "/groups", &none, None)?;
         }
         Some(Action::Create { name, title, .. }) => {
             let answer = client.post("/groups", &json!({"group": name, "title": title}))?.data;
-            output.changed(&answer, name, &format!("created {name}"))
+            output.changed(&answer, name, &format!("created {name}"))?;
         }
-        Some(Action::Rm { name, .. }) => {
+        Some(Action::Rm { name, yes, .. }) => {
+            let question = format!("Delete the group {name}, and the rights that it gave?");
+            if !yes && !confirm(&question, "--yes")? {
+                return Ok(Exit::Failed);
+            }
             let answer = client.delete(&path(name))?.data;
-            output.changed(&answer, name, &format!("deleted {name}"))
+            output.changed(&answer, name, &format!("deleted {name}"))?;
         }
         Some(Action::Members { name, .. }) => {
             let members = List {
@@ -94,20 +102,21 @@ fn act(action: Option<&Action>, client: &Client, output: &Output) -> Result<()> 
                 columns: &[Column::Fixed("ACCOUNT")],
                 row: |member| vec![field(member, "username")],
             };
-            members.print(client, output, &format!("{}/members", path(name)), &none, None).map(drop)
+            members.print(client, output, &format!("{}/members", path(name)), &none, None)?;
         }
         Some(Action::Add { name, username, .. }) => {
             let answer = client.put(&member(name, username), &json!({}))?.data;
-            output.changed(&answer, username, &format!("{username} is in {name}"))
+            output.changed(&answer, username, &format!("{username} is in {name}"))?;
         }
         Some(Action::Drop { name, username, .. }) => {
             let listing = format!("{}/members", path(name));
             let missing = format!("{username} is not in {name}; 'lkr groups members {name}' lists who is");
             members::require(client, &listing, "username", username, &missing)?;
             let answer = client.delete(&member(name, username))?.data;
-            output.changed(&answer, username, &format!("{username} is no longer in {name}"))
+            output.changed(&answer, username, &format!("{username} is no longer in {name}"))?;
         }
     }
+    Ok(Exit::Done)
 }
 
 fn path(group: &str) -> String {
