@@ -99,7 +99,7 @@ async fn live_revision(ports: &Ports, doc_id: DocId) -> Result<Option<u64>> {
 }
 
 /// Gives a document its vectors, and the category that needed them. Removes what is left of a deleted document. `false` if
-/// another revision was published meanwhile, which may lack them.
+/// another revision was published meanwhile, which may lack them, or if garbage collection is paused.
 async fn complete(
     state: &IngestState,
     target: &CollectionSet,
@@ -118,6 +118,7 @@ async fn complete(
         return Ok(live_revision(ports, doc_id).await? == before);
     }
     if ports.catalog.active(doc_id.into()).await?.is_none() {
+        let Some(_collecting) = state.gc.try_collect().await? else { return Ok(false) };
         let filter = Filter::only(Condition::Docs(vec![doc_id]));
         delete_everywhere(&*ports.vectors, &filter).await?;
     }

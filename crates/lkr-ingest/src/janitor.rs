@@ -1,7 +1,10 @@
 //! Collects garbage, and queues the unfinished tasks that are not queued.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -35,7 +38,8 @@ const ROUND: Duration = Duration::from_secs(60);
 /// The longest time between two rounds if other processes leave work too.
 const SHARED_ROUND: Duration = Duration::from_secs(15);
 
-/// The pause after a round that failed. It doubles with each further one that fails, up to the longest time between two rounds.
+/// The pause after a round that failed or is to be repeated. It doubles with each further one, up to the longest time between two
+/// rounds.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 
 /// The role of the process that does the work of all.
@@ -103,17 +107,19 @@ pub(crate) async fn run(state: Arc<IngestState>) {
         }
         let done = async {
             round(&state).await?;
-            if leads { round_for_all(&state).await } else { Ok(()) }
+            if leads { round_for_all(&state).await } else { Ok(true) }
         };
         let longest = if peers.is_shared() { SHARED_ROUND } else { ROUND };
         let pause = match done.await {
-            Ok(()) => {
+            Ok(true) => {
                 failed_rounds = 0;
                 longest
             }
-            Err(error) => {
+            incomplete => {
                 let pause = backoff(FIRST_RETRY, failed_rounds, longest);
-                tracing::warn!(%error, ?pause, "garbage collection failed; will retry");
+                if let Err(error) = incomplete {
+                    tracing::warn!(%error, ?pause, "garbage collection failed; will retry");
+                }
                 failed_rounds = failed_rounds.saturating_add(1);
                 pause
             }
@@ -133,53 +139,68 @@ async fn round(state: &IngestState) -> Result<()> {
     state.changes.repair_all().await
 }
 
-/// Repairs what other processes left, and removes what nothing refers to.
-async fn round_for_all(state: &IngestState) -> Result<()> {
+/// Repairs what other processes left, and removes what nothing refers to. False if that is to be repeated soon.
+async fn round_for_all(state: &IngestState) -> Result<bool> {
     let ports = &state.ports;
     if ports.peers.is_shared() && lacks_tasks(ports).await? {
         requeue_unfinished(ports).await?;
     }
     end_abandoned_phase(&ports.catalog).await?;
     align_aliases(&*ports.vectors, &ports.catalog).await?;
-    collect_all(state).await?;
+    let is_collected = collect_all(state).await?;
     let oldest = state.ports.catalog.now() - state.options.retention;
     state.ports.catalog.forget_tasks(oldest, BATCH).await?;
-    Ok(())
+    Ok(is_collected)
 }
 
-async fn collect_all(state: &IngestState) -> Result<()> {
+/// False if a revision is to be [collected](collect) again.
+async fn collect_all(state: &IngestState) -> Result<bool> {
+    let is_collected = AtomicBool::new(true);
     let mut after: Option<Garbage> = None;
     loop {
         let mut garbage = state.ports.catalog.garbage(after.as_ref(), BATCH).await?;
         stream::iter(&garbage)
             .for_each_concurrent(CONCURRENCY, async |item| {
                 // One revision that cannot be collected does not block the others.
-                if let Err(error) = collect_unless_in_use(&state.ports, &state.gc, item).await
-                    && error.kind() != ErrorKind::Waiting(PAUSED_COLLECTION)
-                {
-                    let Garbage { doc_id, revision, .. } = item;
-                    tracing::warn!(%doc_id, revision, %error, "cannot collect a revision; will retry");
+                match collect_unless_in_use(&state.ports, &state.gc, item).await {
+                    Ok(true) => {}
+                    Ok(false) => is_collected.store(false, Ordering::Relaxed),
+                    Err(error) if error.kind() == ErrorKind::Waiting(PAUSED_COLLECTION) => {}
+                    Err(error) => {
+                        let Garbage { doc_id, revision, .. } = item;
+                        tracing::warn!(%doc_id, revision, %error, "cannot collect a revision; will retry");
+                    }
                 }
             })
             .await;
         if garbage.len() < BATCH {
-            return Ok(());
+            return Ok(is_collected.into_inner());
         }
         after = garbage.pop();
     }
 }
 
-/// Nothing that is in use becomes garbage. If it did, this keeps it.
-async fn collect_unless_in_use(ports: &Ports, gc: &Gc, garbage: &Garbage) -> Result<()> {
+/// Nothing that is in use becomes garbage. If it did, this keeps it. False if it is to be [collected](collect) again.
+async fn collect_unless_in_use(ports: &Ports, gc: &Gc, garbage: &Garbage) -> Result<bool> {
     let Garbage { doc_id, revision, .. } = garbage;
     if !ports.catalog.is_referenced(*doc_id, *revision).await? {
         return collect(ports, gc, garbage).await;
     }
     tracing::warn!(%doc_id, revision, "kept a revision that was to be collected: it is in use");
-    Ok(ports.catalog.forget_garbage(garbage).await?)
+    ports.catalog.forget_garbage(garbage).await?;
+    Ok(true)
 }
 
-async fn collect(ports: &Ports, gc: &Gc, garbage: &Garbage) -> Result<()> {
+/// Removes a revision. False if points of it may be written again, so that it stays garbage and is to be collected again.
+async fn collect(ports: &Ports, gc: &Gc, garbage: &Garbage) -> Result<bool> {
+    let mut original = garbage.original.as_deref();
+    if let Some(path) = original
+        && is_original_in_use(ports, garbage.doc_id, path).await?
+    {
+        original = None;
+    }
+    // Who gives vectors to a live document notes it before, and may not have noticed that the revision has become garbage.
+    let may_be_written = ports.catalog.is_changing(garbage.doc_id).await?;
     let Some(_collecting) = gc.try_collect().await? else {
         let kind = ErrorKind::Waiting(PAUSED_COLLECTION);
         return Err(Error::new(kind, "collect garbage", "garbage collection is paused"));
@@ -187,10 +208,24 @@ async fn collect(ports: &Ports, gc: &Gc, garbage: &Garbage) -> Result<()> {
     let filter = Filter::only(Condition::Revision(garbage.doc_id, garbage.revision));
     delete_everywhere(&*ports.vectors, &filter).await?;
     ports.texts.delete(garbage.doc_id, garbage.revision).await?;
-    if let Some(path) = &garbage.original {
+    if let Some(path) = original {
         ports.originals.delete(path).await?;
     }
-    Ok(ports.catalog.forget_garbage(garbage).await?)
+    if !may_be_written {
+        ports.catalog.forget_garbage(garbage).await?;
+    }
+    Ok(!may_be_written)
+}
+
+/// Whether a live document, an unfinished task or a failed attempt names this original of a document. A move gives a document
+/// another revision and leaves it its original.
+pub(crate) async fn is_original_in_use(ports: &Ports, doc_id: DocId, path: &str) -> Result<bool> {
+    let state = ports.catalog.document_state(doc_id).await?;
+    let live = state.document.and_then(|document| document.value.original);
+    let unfinished = state.unfinished.and_then(|unfinished| unfinished.task.input.original);
+    let failed = state.failed_attempts.into_iter().filter_map(|attempt| attempt.original);
+    let mut named = live.into_iter().chain(unfinished).map(|original| original.path).chain(failed);
+    Ok(named.any(|named| named == path))
 }
 
 /// Removes what a task stored that has ended or was superseded, unless it is live.
@@ -203,7 +238,8 @@ pub(crate) async fn clean_up_after(state: &IngestState, task: &Task) -> Result<(
         // A worker that has lost its lease may have written points again with the tags from before a change.
         return state.changes.begin(garbage.doc_id).await?.revert().await;
     }
-    collect(&state.ports, &state.gc, &garbage).await
+    collect(&state.ports, &state.gc, &garbage).await?;
+    Ok(())
 }
 
 /// When to look for what killed processes stored before any record referred to it.

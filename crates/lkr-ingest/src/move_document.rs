@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use lkr_catalog::{DocumentChange, DocumentState, tags_of};
+use lkr_catalog::{DocumentChange, DocumentState, l1_id, tags_of};
 use lkr_domain::{DocId, Document, Layer, PointId};
 use lkr_state::Write;
 use lkr_vectors::{Collection, Condition, Filter, Include, Point, PointOrigin, Tags};
@@ -78,13 +78,32 @@ fn concurrent_change(present: &DocumentState, change: &DocumentChange) -> Result
 /// Copies the points of a document in every collection to the revision of `after`.
 async fn copy_points(ports: &Ports, before: &Document, after: &Document) -> Result<()> {
     let copy = PointCopy { before, after, tags: tags_of(after), nodes: node_ids(before, after) };
-    let mut collections = all_collections(&*ports.vectors).await?;
-    // L1 is written last: if it exists, all points exist.
-    collections.reverse();
-    for (layer, collection) in collections {
+    let collections = all_collections(&*ports.vectors).await?;
+    let (l1, others): (Vec<_>, Vec<_>) = collections.into_iter().partition(|(layer, _)| *layer == Layer::L1);
+    // L1 is written last: if it exists, all points exist. So it is read first: in collections that are being filled, it may be
+    // written after the others were read.
+    let mut roots = Vec::with_capacity(l1.len());
+    for (_, collection) in l1 {
+        roots.push((copy.root(ports, &collection).await?, collection));
+    }
+    for (layer, collection) in others {
         copy.run(ports, layer, &collection).await?;
     }
+    for (root, collection) in roots {
+        store(ports, &collection, root).await?;
+    }
     Ok(())
+}
+
+/// Stores copies, unless the collection was dropped meanwhile.
+async fn store(ports: &Ports, collection: &Collection, copies: Vec<Point>) -> Result<()> {
+    if copies.is_empty() {
+        return Ok(());
+    }
+    match ports.vectors.upsert(collection, copies).await {
+        Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => Ok(()),
+        stored => Ok(stored?),
+    }
 }
 
 /// The ids of the copies of a document's nodes.
@@ -118,15 +137,23 @@ impl PointCopy<'_> {
                 page => page?,
             };
             let copies = page.points.into_iter().map(|point| self.copy(layer, point));
-            let copies = copies.collect::<Result<Vec<_>>>()?;
-            if !copies.is_empty() {
-                ports.vectors.upsert(collection, copies).await?;
-            }
+            store(ports, collection, copies.collect::<Result<_>>()?).await?;
             after = page.next;
             if after.is_none() {
                 return Ok(());
             }
         }
+    }
+
+    /// The copy of the L1 point of a collection, if it has one.
+    async fn root(&self, ports: &Ports, collection: &Collection) -> Result<Vec<Point>> {
+        let id = l1_id(self.before.doc_id, self.before.revision);
+        let stored = match ports.vectors.get(collection, &[id], Include::All).await {
+            // The collection was dropped meanwhile.
+            Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => return Ok(Vec::new()),
+            stored => stored?,
+        };
+        stored.into_iter().flatten().map(|point| self.copy(Layer::L1, point)).collect()
     }
 
     fn copy(&self, layer: Layer, point: Point) -> Result<Point> {

@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 use crate::{
     Ports, Result, Submission,
     item::{Content, Item},
-    janitor::ACCEPTANCE,
+    janitor::{ACCEPTANCE, is_original_in_use},
 };
 
 /// How long a refused submission waits for its stored content to be deleted. The next start deletes the rest.
@@ -120,7 +120,10 @@ impl StagedDocument {
         }
         let discard = async {
             let _ = ports.texts.delete(*doc_id, *revision).await;
-            if let Some(original) = original {
+            // If the step was written, the document may have been published and moved since.
+            if let Some(original) = original
+                && matches!(is_original_in_use(ports, *doc_id, &original.path).await, Ok(false))
+            {
                 delete_original(ports, *doc_id, &original.path).await;
             }
         };

@@ -5,14 +5,13 @@ use std::ops::Range;
 use lkr_catalog::{L1Content, Stored, chunk_of, l1_id, l1_of};
 use lkr_domain::{DocId, Document, IndexedTitle, Layer, PointId, stem_and_suffix};
 use lkr_models::Embedder;
-use lkr_vectors::{Collection, Condition, Filter, Include, Point};
+use lkr_vectors::{Collection, Include, Point};
 
 use crate::{
     Error, ErrorKind, Ports, Result,
     collection_set::CollectionSet,
-    collections::delete_everywhere,
     passage_vectors::{NodeMeans, batches, embed, passage},
-    pending_changes::PendingChanges,
+    pending_changes::{PendingChange, PendingChanges},
 };
 
 /// Writes the points of live documents into the collections of a model.
@@ -29,45 +28,42 @@ pub(crate) struct VectorFiller<'a> {
 
 impl VectorFiller<'_> {
     /// Writes a document's points with vectors of `embedder`, unless they exist. Returns the number of embedded texts. If
-    /// the document was deleted or replaced meanwhile, nothing remains.
+    /// the document was deleted or replaced meanwhile, the janitor removes what was written.
     ///
     /// # Errors
     /// `Unreadable` if points of the document are missing and the filler [`moves`](Self::moves) them.
     pub(crate) async fn fill(&self, embedder: &dyn Embedder, doc_id: DocId) -> Result<u64> {
-        let Some(stored) = self.ports.catalog.document(doc_id).await? else { return Ok(0) };
-        let written = self.write_document(embedder, &stored).await;
-        self.end_unless_gone(&stored.value, written).await
+        let Some(live) = self.ports.catalog.document(doc_id).await? else { return Ok(0) };
+        if own_vector(self.ports, &self.target.l1, &live.value).await?.is_some() {
+            return Ok(0);
+        }
+        let Some((pending, stored)) = self.begin(doc_id).await? else { return Ok(0) };
+        let written = self.write_document(embedder, &stored.value).await;
+        self.end(pending, &stored, written).await
     }
 
     /// Writes a document's points without dense vectors, so that its words find it.
     pub(crate) async fn fill_sparse(&self, doc_id: DocId) -> Result<()> {
-        let Some(stored) = self.ports.catalog.document(doc_id).await? else { return Ok(()) };
-        let written = self.write_sparse(&stored).await;
-        self.end_unless_gone(&stored.value, written).await
+        let Some((pending, stored)) = self.begin(doc_id).await? else { return Ok(()) };
+        let written = self.write_sparse(&stored.value).await;
+        self.end(pending, &stored, written).await
     }
 
-    async fn write_sparse(&self, stored: &Stored<Document>) -> Result<()> {
-        let pending = self.changes.begin(stored.value.doc_id).await?;
+    async fn write_sparse(&self, document: &Document) -> Result<()> {
         for layer in [Layer::Chunks, Layer::L3, Layer::L2, Layer::L1] {
-            self.write_points(&stored.value, layer, |_| None).await?;
+            self.write_points(document, layer, |_| None).await?;
         }
-        pending.confirm(stored).await
+        Ok(())
     }
 
     /// L1 is written last: if it exists, all points exist.
-    async fn write_document(&self, embedder: &dyn Embedder, stored: &Stored<Document>) -> Result<u64> {
-        let document = &stored.value;
-        if own_vector(self.ports, &self.target.l1, document).await?.is_some() {
-            return Ok(0);
-        }
-        let pending = self.changes.begin(document.doc_id).await?;
+    async fn write_document(&self, embedder: &dyn Embedder, document: &Document) -> Result<u64> {
         let (mut means, embedded) = self.embed_chunks(embedder, document).await?;
         let l1_vector = means.take(&l1_id(document.doc_id, document.revision));
         for layer in [Layer::L3, Layer::L2] {
             self.write_points(document, layer, |point| means.take(point)).await?;
         }
         self.write_points(document, Layer::L1, |_| l1_vector.clone()).await?;
-        pending.confirm(stored).await?;
         Ok(embedded)
     }
 
@@ -166,16 +162,33 @@ impl VectorFiller<'_> {
         Ok(stored)
     }
 
-    /// Removes what was written if the document was deleted or replaced meanwhile; then missing points are no failure.
-    async fn end_unless_gone<T: Default>(&self, document: &Document, written: Result<T>) -> Result<T> {
-        let live = self.ports.catalog.document(document.doc_id).await?;
-        if live.is_some_and(|live| live.value.revision == document.revision) {
-            return written;
-        }
-        let filter = Filter::only(Condition::Revision(document.doc_id, document.revision));
-        delete_everywhere(&*self.ports.vectors, &filter).await?;
+    /// Notes that points of a document will be written, then reads the document; `None` if it is not live. If it ceases to be
+    /// from now on, its revision stays garbage at least until the note is gone.
+    async fn begin(&self, doc_id: DocId) -> Result<Option<(PendingChange<'_>, Stored<Document>)>> {
+        let pending = self.changes.begin(doc_id).await?;
+        let Some(stored) = self.ports.catalog.document(doc_id).await? else {
+            pending.revert().await?;
+            return Ok(None);
+        };
+        Ok(Some((pending, stored)))
+    }
+
+    /// Ends what [`begin`](Self::begin) began. If the document was deleted or replaced meanwhile, missing points are no failure,
+    /// and the note is left to the janitor, which then collects what was written, unless collection is paused.
+    async fn end<T: Default>(
+        &self,
+        pending: PendingChange<'_>,
+        stored: &Stored<Document>,
+        written: Result<T>,
+    ) -> Result<T> {
+        let live = self.ports.catalog.document(stored.value.doc_id).await?;
+        let is_live = live.is_some_and(|live| live.value.revision == stored.value.revision);
         match written {
-            Err(error) if error.kind() == ErrorKind::Unreadable => Ok(T::default()),
+            Ok(done) if is_live => {
+                pending.confirm(stored).await?;
+                Ok(done)
+            }
+            Err(error) if !is_live && error.kind() == ErrorKind::Unreadable => Ok(T::default()),
             written => written,
         }
     }

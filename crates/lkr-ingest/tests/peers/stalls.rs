@@ -1,14 +1,21 @@
-//! A process is stalled in the middle of a change of the embedding model or of publishing a document, and others go on without
-//! it.
+//! A process is stalled while it changes the embedding model, gives vectors to a document, publishes or moves it, and others go on
+//! without it.
 
-use std::sync::{
-    Condvar, Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    io::Write as _,
+    sync::{
+        Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 
 use async_trait::async_trait;
+use lkr_catalog::ExtractedText;
+use lkr_domain::{Metadata, SpaceName};
+use lkr_ingest::NewFile;
+use lkr_parsers::{Parser as _, Source, encode_blocks};
 use lkr_state::{Key, Op, Record, Scan, ScanOrder};
-use lkr_vectors::{Collection, Condition, FailingVectors};
+use lkr_vectors::{Collection, Condition, FailingVectors, Point};
 
 use super::*;
 
@@ -302,4 +309,150 @@ async fn change_of_the_model_fails_if_points_of_a_document_are_missing() {
     assert!(message.contains("lacks 1 points of chunks"), "{message}");
     assert_eq!(process.ingestor.live_model().await.unwrap().as_deref(), Some("memory-8"));
     assert_eq!(stores.vectors.count(&Layer::L1.into(), &points).await.unwrap(), 1);
+}
+
+fn move_away() -> DocumentChange {
+    DocumentChange { space: SpaceName::new("elsewhere"), ..DocumentChange::default() }
+}
+
+fn file() -> NewFile {
+    let text = "# Basalt\n\nBasalt comes from volcanoes.";
+    let parsed = Markdown.parse(&Source::from(text)).unwrap();
+    let blocks = encode_blocks(&parsed.blocks).unwrap();
+    let (mut file, mut extracted) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+    file.write_all(text.as_bytes()).unwrap();
+    extracted.write_all(parsed.text.as_bytes()).unwrap();
+    extracted.write_all(&blocks).unwrap();
+    let (text_bytes, blocks_bytes) = (parsed.text.len() as u64, blocks.len() as u64);
+    NewFile {
+        file_name: "basalt.md".to_owned(),
+        file,
+        size_bytes: text.len() as u64,
+        extracted: ExtractedText { file: extracted, text_bytes, blocks_bytes },
+        title: "Basalt".to_owned(),
+        source: "file:basalt.md".to_owned(),
+        metadata: Metadata::new(),
+    }
+}
+
+/// A worker is stalled just before it publishes a file. Its successor publishes it, and the document is moved: it keeps its file.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn worker_that_lost_its_lease_keeps_the_original_of_a_document_that_was_moved() {
+    let stores = Stores::new();
+    let catalog = stores.catalog();
+    // Its only worker is the one that stops.
+    let options = IngestOptions { workers: 1, lease: LEASE, ..IngestOptions::default() };
+    let (first, stalled) = stalling(&stores, Step::Publication, false, options).await;
+    let task = first.ingestor.submit_file(file(), by_eva()).await.unwrap();
+    eventually("the first process is not stalled", async || stalled.0.is_reached()).await;
+    let second = stores.process(2).await;
+    let document = live(&catalog, &task).await;
+    let moved = second.ingestor.change(document.doc_id, move_away(), Vec::new()).await.unwrap().unwrap();
+    assert_ne!(moved.revision, document.revision);
+    stalled.0.open();
+    eventually("the first process does not go on", async || first.workers.status().busy == 0).await;
+    let originals = Originals::in_folder(stores.uploads.path().to_owned());
+    let path = moved.original.unwrap().path;
+    assert!(originals.get(&path).await.unwrap().is_some(), "the original is gone");
+}
+
+/// The stores for a process that stops before the upsert of points with this number, counted from when `is_armed` is set.
+fn stopping_at_upsert(stores: &Stores, number: usize, is_armed: &Arc<AtomicBool>) -> (Stores, OpenAtEnd) {
+    let stalled = OpenAtEnd(Arc::new(Gate::default()));
+    let (gate, armed, inner) = (Arc::clone(&stalled.0), Arc::clone(is_armed), Arc::clone(&stores.vectors));
+    let upserts = AtomicUsize::new(0);
+    let vectors = FailingVectors::new(inner, move |operation| {
+        let counts = operation == "upsert" && armed.load(Ordering::Relaxed);
+        if counts && upserts.fetch_add(1, Ordering::Relaxed) + 1 == number {
+            gate.pass();
+        }
+        None
+    });
+    (Stores { vectors: Arc::new(vectors), ..stores.clone() }, stalled)
+}
+
+/// A document is deleted while it gets vectors and a backup is made. The backup needs its points.
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn points_of_a_document_that_is_deleted_while_it_gets_vectors_stay_while_collection_is_paused() {
+    let stores = Stores::new();
+    let catalog = stores.catalog();
+    let is_armed = Arc::new(AtomicBool::new(false));
+    let (stopping, stalled) = stopping_at_upsert(&stores, 1, &is_armed);
+    let (filling, other) = (stopping.process(1).await, stores.process(0).await);
+    let document = live(&catalog, &other.ingestor.submit(text(1), by_eva()).await.unwrap()).await;
+    // As if there had been no model when it was ingested.
+    let points = Filter::only(Condition::Docs(vec![document.doc_id]));
+    let l1 = stores.vectors.scroll(&Layer::L1.into(), &points, None, 9, Include::All).await.unwrap();
+    let without_vector = l1.points.into_iter().map(|point| Point { dense: None, ..point }).collect();
+    stores.vectors.upsert(&Layer::L1.into(), without_vector).await.unwrap();
+    is_armed.store(true, Ordering::Relaxed);
+    catalog.mark_unembedded(&[document.doc_id]).await.unwrap();
+    let model = MemoryEmbedder::with_dims(8);
+    eventually("the document gets no vectors", async || {
+        // The model is in use already, so this only wakes who embeds what lacks vectors.
+        let task = filling.ingestor.embed_by(Some(model.profile()), ReembedTrigger::AtStart).await.unwrap();
+        assert!(task.is_none());
+        stalled.0.is_reached()
+    })
+    .await;
+
+    let pause = other.ingestor.pause_gc().await.unwrap();
+    other.ingestor.delete(document.doc_id, Vec::new()).await.unwrap();
+    stalled.0.open();
+    eventually("the filling does not end", async || {
+        catalog.unfinished_changes(None, 9).await.unwrap().is_empty()
+    })
+    .await;
+    // Long enough to remove what may be removed.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let count = async || stores.vectors.count(&Layer::Chunks.into(), &points).await.unwrap();
+    assert_eq!(count().await, document.counts.of(Layer::Chunks));
+    drop(pause);
+    eventually("the points are not collected", async || {
+        filling.ingestor.delete(DocId::new(), Vec::new()).await.unwrap();
+        count().await == 0
+    })
+    .await;
+}
+
+/// A document is filled into the collections of the next model while it is moved. The other points have been read there before,
+/// the L1 point not yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn document_that_is_moved_while_it_is_filled_gets_all_of_its_points() {
+    let stores = Stores::new();
+    let catalog = stores.catalog();
+    let section = |rock: &str| format!("## {rock}\n\nOf {rock}, and what it is for.\n");
+    let sections = ["granite", "marble", "slate"].map(section);
+    let rocks = NewDocument { text: format!("# Rocks\n\n{}", sections.join("\n")), ..NewDocument::default() };
+    let ingesting = stores.process(1).await;
+    let document = live(&catalog, &ingesting.ingestor.submit(rocks, by_eva()).await.unwrap()).await;
+    assert!(document.counts.of(Layer::L2) > 0);
+    drop(ingesting);
+
+    let is_armed = Arc::new(AtomicBool::new(true));
+    let (filling, before_filling) = stopping_at_upsert(&stores, 1, &is_armed);
+    let (moving, amid_move) = stopping_at_upsert(&stores, 2, &is_armed);
+    // When all points are written, the record of the document is.
+    let lease = IngestOptions::default().lease;
+    let (first, filled) = stalling(&filling, Step::Publication, false, two_workers(lease)).await;
+    let second = moving.process(0).await;
+    let task = change_to(&first, 16).await;
+    eventually("nobody fills", async || before_filling.0.is_reached()).await;
+    let doc_id = document.doc_id;
+    let moved = tokio::spawn(async move { second.ingestor.change(doc_id, move_away(), Vec::new()).await });
+    eventually("nobody moves", async || amid_move.0.is_reached()).await;
+    before_filling.0.open();
+    eventually("the document is not filled", async || filled.0.is_reached()).await;
+    amid_move.0.open();
+    let moved = moved.await.unwrap().unwrap().unwrap();
+    filled.0.open();
+    let changed = ended(&catalog, task.task_id).await;
+    assert_eq!(changed.status, TaskStatus::Done, "{:?}", changed.error);
+    let points = Filter::only(Condition::Revision(doc_id, moved.revision));
+    for layer in Layer::ALL {
+        let page = stores.vectors.scroll(&layer.into(), &points, None, 99, Include::All).await.unwrap();
+        let dense = page.points.iter().map(|point| point.dense.as_ref().map(Vec::len)).collect::<Vec<_>>();
+        assert_eq!(dense.len() as u64, moved.counts.of(layer), "{layer}");
+        assert!(dense.iter().all(|dims| *dims == Some(16)), "{layer} {dense:?}");
+    }
 }

@@ -113,7 +113,11 @@ impl StoreCopy {
         for outdated in to.collections().await.during_points()? {
             to.drop_collection(&outdated.collection).await.during_points()?;
         }
-        for spec in from.collections().await.during_points()? {
+        let mut specs = from.collections().await.during_points()?;
+        // L1 is written last: if it exists, all points exist. So it is read first: in collections that are being filled, it may be
+        // written after the others were read.
+        specs.sort_by_key(|spec| !spec.collection.name().starts_with(Layer::L1.name()));
+        for spec in specs {
             to.ensure(&spec).await.during_points()?;
             let (all, mut cursor) = (Filter::all(), None);
             loop {
@@ -245,4 +249,65 @@ impl Drop for CopyDir {
 /// Removes the store copy that an interrupted backup left. No backup may be in progress.
 pub(crate) fn remove_stale_copy(data_dir: &Path) -> io::Result<()> {
     remove(&data_dir.join(COPY))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::FutureExt as _;
+    use lkr_catalog::{Acceptance, Task, TaskInput};
+    use lkr_domain::{Creator, PointId, SpaceName, SparseVector};
+    use lkr_state::MemoryState;
+    use lkr_vectors::{CollectionSpec, FailingVectors, MemoryVectors, PointOrigin};
+    use serde_json::Value;
+
+    use super::*;
+
+    /// The points of a document are written after the first collection was read. L1 says that the others exist, so the copy must
+    /// not have it without them.
+    #[tokio::test]
+    async fn points_that_are_written_meanwhile_are_copied_without_l1_rather_than_l1_without_them() {
+        let records = Arc::new(MemoryState::default());
+        let catalog = Catalog::new(Arc::clone(&records) as Arc<dyn StateStore>);
+        let (doc_id, revision) = (DocId::new(), 1);
+        let input = TaskInput { revision, ..TaskInput::default() };
+        let task = Task::ingest(catalog.clock(), doc_id, SpaceName::default(), Creator::default(), input);
+        catalog.accept(&[Acceptance { task, existing: None }], Vec::new()).await.unwrap();
+
+        let inner: Arc<dyn VectorStore> = Arc::new(MemoryVectors::default());
+        let collections = [Layer::Chunks, Layer::L1]
+            .map(|layer| (layer, Collection::new(format!("{layer}.0123456789ab")).unwrap()));
+        for (_, collection) in &collections {
+            let spec = CollectionSpec { collection: collection.clone(), dense: None };
+            inner.ensure(&spec).await.unwrap();
+        }
+        let (target, written, reads) = (Arc::clone(&inner), collections.clone(), AtomicUsize::new(0));
+        let vectors = FailingVectors::new(inner, move |operation| {
+            if operation == "scroll" && reads.fetch_add(1, Ordering::Relaxed) == 1 {
+                for (layer, collection) in &written {
+                    let point = Point {
+                        id: PointId::derive(doc_id, revision, *layer, 0),
+                        origin: PointOrigin { doc_id, revision, ordinal: 0, l2: None, l3: None },
+                        tags: Tags::new(),
+                        dense: None,
+                        sparse: SparseVector::default(),
+                        payload: Value::Null,
+                    };
+                    target.upsert(collection, vec![point]).now_or_never().unwrap().unwrap();
+                }
+            }
+            None
+        });
+
+        let folder = tempfile::tempdir().unwrap();
+        let copy = StoreCopy::of_records(&*records, records.now(), folder.path()).await.unwrap();
+        copy.take_points(&vectors, &[]).await.unwrap();
+        let mut counts = Vec::new();
+        for (layer, collection) in &collections {
+            let count = copy.store.vectors().count(collection, &Filter::all()).await.unwrap();
+            counts.push((*layer, count));
+        }
+        assert_eq!(counts, [(Layer::Chunks, 1), (Layer::L1, 0)]);
+    }
 }
