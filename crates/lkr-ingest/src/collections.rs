@@ -6,7 +6,8 @@ use lkr_vectors::{Collection, CollectionSpec, Filter, Tags, VectorStore};
 
 use crate::{
     Error, ErrorKind, Result,
-    collection_set::{CollectionSet, SET_DIGITS, SPARSE, named},
+    collection_set::{CollectionSet, SET_DIGITS, SPARSE},
+    live_collections::is_recorded,
 };
 
 /// The id of the model whose vectors searches use; `None` if they use none.
@@ -47,8 +48,8 @@ pub(crate) async fn drop_unused(vectors: &dyn VectorStore, catalog: &Catalog) ->
     Ok(())
 }
 
-/// Whether a collection of a layer is live, by its alias or by the record, or is being filled, or may become live because the
-/// knowledge base is new.
+/// Whether a collection of a layer is live, or is being filled, or may become live because the knowledge base is new. While the alias
+/// and the record name different ones, each may be the only complete one.
 async fn is_used(
     vectors: &dyn VectorStore,
     catalog: &Catalog,
@@ -61,13 +62,10 @@ async fn is_used(
     {
         return Ok(true);
     }
-    if let Some(live) = catalog.collection_state().await?.live
-        && named(layer, &live.suffix)? == *name
-    {
-        return Ok(true);
-    }
-    let live = vectors.describe(&layer.into()).await?;
-    Ok(live.is_none_or(|live| live.collection == *name))
+    let recorded = catalog.collection_state().await?.live;
+    let Some(live) = vectors.describe(&layer.into()).await? else { return Ok(true) };
+    let is_certain = is_recorded(recorded.as_ref(), layer, &live.collection)?;
+    Ok(!is_certain || live.collection == *name)
 }
 
 /// Deletes points from all collections, including those that an earlier process began to fill.
@@ -111,7 +109,7 @@ fn ignore_dropped(result: lkr_vectors::Result<u64>) -> Result<()> {
     }
 }
 
-/// Whether the name is one that [`named`] makes of such a suffix.
+/// Whether the name is one that [`named`](crate::collection_set::named) makes of such a suffix.
 fn is_of_layer(collection: &Collection, layer: Layer) -> bool {
     let suffix = collection.name().strip_prefix(&layer.to_string()).and_then(|rest| rest.strip_prefix('.'));
     suffix.is_some_and(|suffix| {

@@ -3,12 +3,12 @@
 //! The state store compares and sets the record, and the vector store switches aliases without a condition. So the record decides:
 //! which collections a new knowledge base gets, if several processes start on it at once, and which switch counts, if one of a
 //! process that was stalled takes effect after a later one. A process that finds that the aliases name other collections switches
-//! them back.
+//! them back, unless the recorded ones lack documents.
 
 use lkr_catalog::{Catalog, CollectionPhase, ErrorKind, LiveCollections};
 use lkr_domain::Layer;
 use lkr_models::Embedder;
-use lkr_vectors::{Collection, CollectionSpec, DenseSpec, VectorStore};
+use lkr_vectors::{Collection, CollectionSpec, DenseSpec, Filter, VectorStore};
 
 use crate::{
     Result,
@@ -57,7 +57,9 @@ async fn missing(vectors: &dyn VectorStore) -> Result<Vec<Layer>> {
     Ok(missing)
 }
 
-/// Switches the aliases to the collections of the record if they name others.
+/// Switches the aliases to the collections of the record if they name others. Recorded ones that have fewer documents than those of
+/// the aliases were not complete when the points were copied that were restored since. Revisions that are yet to be collected count
+/// too; without them, a later call switches.
 pub(crate) async fn align_aliases(vectors: &dyn VectorStore, catalog: &Catalog) -> Result<()> {
     for _ in 0..ATTEMPTS {
         // Read again after each switch, which may itself have come after a later one.
@@ -79,6 +81,18 @@ pub(crate) async fn align_aliases(vectors: &dyn VectorStore, catalog: &Catalog) 
                 forgotten => Ok(forgotten?),
             };
         }
+        let recorded = documents(vectors, &set.l1).await?;
+        let aliased = documents(vectors, &Layer::L1.into()).await?;
+        if recorded < aliased {
+            tracing::error!(
+                suffix = live.suffix,
+                recorded,
+                aliased,
+                "the recorded collections have fewer documents than those that searches use, which are kept; documents wait \
+                 until the records are restored that belong to these points, or all documents are embedded with another model"
+            );
+            return Ok(());
+        }
         tracing::warn!(
             suffix = live.suffix,
             "the aliases name other collections than the last change of the model recorded; switching them back"
@@ -86,6 +100,14 @@ pub(crate) async fn align_aliases(vectors: &dyn VectorStore, catalog: &Catalog) 
         switch_to(vectors, &set).await?;
     }
     Ok(())
+}
+
+/// The number of documents in a collection of L1; 0 if it does not exist.
+async fn documents(vectors: &dyn VectorStore, l1: &Collection) -> Result<u64> {
+    match vectors.count(l1, &Filter::all()).await {
+        Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => Ok(0),
+        counted => Ok(counted?),
+    }
 }
 
 /// Whether the aliases name the collections of the set.

@@ -12,9 +12,11 @@ use lkr::{
     Catalog, Document, IngestOptions, KnowledgeBase, Layer, SearchRequest, Stage, TaskLists, TaskResult,
     TaskStatus,
 };
-use lkr_catalog::CollectionPhase;
+use lkr_catalog::{CollectionPhase, LiveCollections};
 use lkr_state::{FailingState, StateStore};
-use lkr_vectors::{FailingVectors, Filter, Include, VectorStore};
+use lkr_vectors::{
+    Collection, CollectionSpec, Condition, DenseSpec, FailingVectors, Filter, Include, VectorStore,
+};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -208,6 +210,44 @@ async fn documents_are_published_while_the_model_is_away_that_embeds_the_last_ar
     kb.set_embedder_at_start(Some(second)).await.unwrap().expect("the task is unfinished");
     assert_eq!(wait_for_task(&kb, task.task_id).await.status, TaskStatus::Done);
     assert_embedded(&stores, "second", &documents).await;
+}
+
+/// The points are those of a time at which the collections of a model were being filled, and the records are later.
+#[tokio::test]
+async fn restored_points_stay_searchable_if_the_recorded_collections_are_incomplete() {
+    for (stores, _folder) in memory_and_lmdb_stores() {
+        let first = SaltedEmbedder::unlimited("first");
+        let kb = open(&stores, &first).await;
+        let documents = add_some(&kb, &NAMES).await;
+        kb.close().await;
+        let (suffix, model, dims) = ("0123456789ab", "second".to_owned(), first.profile.dims);
+        let of_one = Filter::only(Condition::Docs(vec![documents[0].doc_id]));
+        for layer in Layer::ALL {
+            let collection = Collection::new(format!("{layer}.{suffix}")).unwrap();
+            let dense = Some(DenseSpec { model: model.clone(), dims });
+            stores.vectors.ensure(&CollectionSpec { collection: collection.clone(), dense }).await.unwrap();
+            let page = stores.vectors.scroll(&layer.into(), &of_one, None, 100, Include::All).await.unwrap();
+            stores.vectors.upsert(&collection, page.points).await.unwrap();
+        }
+        let catalog = Catalog::new(Arc::clone(&stores.state));
+        let live = LiveCollections { suffix: suffix.to_owned(), model: Some((model, dims)) };
+        let recorded = catalog.collection_state().await.unwrap().complete(live).unwrap();
+        stores.state.apply(vec![recorded]).await.unwrap();
+
+        let kb = open(&stores, &first).await;
+        for (name, document) in NAMES.iter().zip(&documents) {
+            assert_eq!(results(&kb, name).await[0].doc_id, document.doc_id);
+        }
+        assert_eq!(stores.vectors.collections().await.unwrap().len(), 8, "nothing is dropped");
+        assert_eq!(stores.vectors.count(&Layer::L1.into(), &Filter::all()).await.unwrap(), 5);
+        kb.close().await;
+
+        // A start with another model embeds all documents again.
+        let kb = open(&stores, &SaltedEmbedder::unlimited("second")).await;
+        wait_until("searches use the second model", async || live_model(&kb).await == "second").await;
+        assert_embedded(&stores, "second", &documents).await;
+        kb.close().await;
+    }
 }
 
 /// The process ends before each write to a store in turn; the next one completes the task and loses or repeats nothing.
