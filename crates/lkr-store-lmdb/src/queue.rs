@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use self::entry::{QueueEntry, UNCLAIMED};
 pub(crate) use self::verify::verify;
 use crate::{
-    clock,
+    clock::after,
     codec::damaged,
     env::Kb,
     error::{Failure, InternalResult},
@@ -30,7 +30,7 @@ use crate::{
 const SEQUENCE: &str = "places";
 /// The counter for tokens. It is stored, so that tokens are never reused.
 const TOKENS: &str = "tokens";
-/// The longest wait between two polls, because the clock may be set meanwhile.
+/// The longest wait between two polls.
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The tasks of a store. Cheap to clone.
@@ -140,7 +140,7 @@ impl TaskQueue for LmdbQueue {
         let claim = claim.clone();
         self.write("heartbeat", move |kb, txn| {
             let entry = leased_entry(kb, txn, &claim)?;
-            reschedule(kb, txn, claim.task, entry, clock::after(clock::now(), lease), claim.token)
+            reschedule(kb, txn, claim.task, entry, after(fair::now(), lease), claim.token)
         })
         .await?;
         // The heartbeat may have shortened the lease, so waiting workers must look again.
@@ -270,7 +270,7 @@ fn claim(
     tags.serve(tag);
     let token = kb.count(txn, TOKENS)?;
     let claimed = QueueEntry { since: entry.due, ..entry };
-    reschedule(kb, txn, task, claimed, clock::after(clock::now(), lease), token)?;
+    reschedule(kb, txn, task, claimed, after(fair::now(), lease), token)?;
     Ok(Some(Claim { task, token }))
 }
 
@@ -294,25 +294,28 @@ fn leased_entry(kb: &Kb, txn: &RoTxn, claim: &Claim) -> InternalResult<QueueEntr
     entry.ok_or_else(|| Failure::lease_lost(format!("task {} is no longer held by this claim", claim.task)))
 }
 
-/// Clears all leases, because their workers ended with their process. The tasks return to their old positions.
+/// Clears all leases, because their workers ended with their process: the tasks return to their old positions. Delays end
+/// too, because the clock may have been set back since; those that would have ended first are claimable first.
 pub(crate) fn clear_leases(kb: &Kb) -> InternalResult<()> {
     let mut txn = kb.write_txn()?;
-    let mut claimed = Vec::new();
+    let mut changed = Vec::new();
     for row in kb.tables.tasks.iter(&txn)? {
         let (task, checksummed) = row?;
         let task = task.try_into().map_err(|_| damaged(|| "the id of a queued task".to_owned()))?;
         let task = TaskId::from_bytes(task);
         let entry = QueueEntry::decode(checksummed, task)?;
-        if entry.token != UNCLAIMED {
-            claimed.push((task, entry));
+        let position = if entry.token == UNCLAIMED { entry.due } else { entry.since };
+        let due = fair::without_delay(position);
+        if (due, UNCLAIMED) != (entry.due, entry.token) {
+            changed.push((position, due, task, entry));
         }
     }
-    if claimed.is_empty() {
+    if changed.is_empty() {
         return Ok(());
     }
-    for (task, entry) in claimed {
-        let since = entry.since;
-        reschedule(kb, &mut txn, task, entry, since, UNCLAIMED)?;
+    changed.sort_by_key(|(position, ..)| *position);
+    for (_, due, task, entry) in changed {
+        reschedule(kb, &mut txn, task, entry, due, UNCLAIMED)?;
     }
     txn.commit()?;
     Ok(())

@@ -156,6 +156,27 @@ async fn reopened_store_keeps_all_data_and_frees_leases() {
     assert_eq!(store.queue().claim(LEASE, Duration::ZERO).await.unwrap().unwrap().task, tasks[1]);
 }
 
+/// The clock may have been set back while the store was closed, and then the end of a delay would be far away.
+#[tokio::test]
+async fn delays_end_when_the_store_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let [retried, delayed, never] = [TaskId::new(), TaskId::new(), TaskId::new()];
+    let store = open(folder.path());
+    store.queue().push(retried, Duration::ZERO).await.unwrap();
+    let claim = store.queue().claim(LEASE, Duration::ZERO).await.unwrap().unwrap();
+    store.queue().retry(&claim, LEASE).await.unwrap();
+    store.queue().push(delayed, LEASE / 2).await.unwrap();
+    store.queue().push(never, Duration::MAX).await.unwrap();
+    assert_eq!(store.queue().claim(LEASE, Duration::ZERO).await.unwrap(), None);
+    drop(store);
+
+    let queue = open(folder.path()).queue();
+    for task in [delayed, retried] {
+        assert_eq!(queue.claim(LEASE, Duration::ZERO).await.unwrap().unwrap().task, task);
+    }
+    assert_eq!(queue.claim(LEASE, Duration::ZERO).await.unwrap(), None);
+}
+
 #[tokio::test]
 async fn store_with_another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,7 +4,8 @@
 use std::{
     collections::HashSet,
     ops::{Bound, Range},
-    time::Duration,
+    sync::LazyLock,
+    time::{Duration, Instant},
 };
 
 use heed::{RoTxn, RwTxn};
@@ -12,15 +13,34 @@ use lkr_domain::TaskId;
 use lkr_state::{FairTags, Lane, Work};
 
 use super::{MAX_POLL_INTERVAL, QueueEntry, UNCLAIMED, find, reschedule};
-use crate::{clock, codec::damaged, env::Kb, error::InternalResult};
+use crate::{
+    clock::{self, after},
+    codec::damaged,
+    env::Kb,
+    error::InternalResult,
+};
 
 /// The most waiting tasks that are looked at for one of a flow without a claim: more than there are accounts that are
 /// busy at once. Chosen, not measured.
 const MAX_SPARE_SCAN: usize = 256;
 
+/// The time by which delays and leases end: the clock as this process read it first, and what has passed since. So they keep
+/// their length if the clock is set.
+pub(super) fn now() -> u64 {
+    static FIRST: LazyLock<(Instant, u64)> = LazyLock::new(|| (Instant::now(), clock::now()));
+    let (read_at, time) = &*FIRST;
+    after(*time, read_at.elapsed())
+}
+
 /// The due time of a task that is claimable after `delay`.
 pub(super) fn due_after(tags: &mut FairTags, work: &Work, delay: Duration) -> u64 {
-    if delay.is_zero() { tags.tag(work) } else { clock::after(clock::now(), delay) }
+    if delay.is_zero() { tags.tag(work) } else { after(now(), delay) }
+}
+
+/// The due time of a task whose delay ends now, whatever the time is. Start tags, and the end of a delay that never ends,
+/// stay as they are.
+pub(super) fn without_delay(due: u64) -> u64 {
+    if (FairTags::END..u64::MAX).contains(&due) { FairTags::END } else { due }
 }
 
 /// The clocks of the tasks that are stored.
@@ -41,7 +61,7 @@ pub(super) fn restore(kb: &Kb, txn: &RoTxn) -> InternalResult<FairTags> {
 /// Gives every task whose delay or lease has ended its place among the flows.
 pub(super) fn tag_due(kb: &Kb, txn: &mut RwTxn, tags: &mut FairTags) -> InternalResult<()> {
     while let Some((task, due)) = first(kb, txn, FairTags::END..u64::MAX)? {
-        if due > clock::now() {
+        if due > now() {
             return Ok(());
         }
         let entry = find(kb, txn, task)?;
@@ -90,7 +110,7 @@ pub(super) fn until_due(kb: &Kb, txn: &RoTxn, lane: Lane) -> InternalResult<Dura
         return Ok(Duration::ZERO);
     }
     let waiting = first(kb, txn, FairTags::END..u64::MAX)?;
-    let until = |(_, due): (TaskId, u64)| Duration::from_micros(due.saturating_sub(clock::now()));
+    let until = |(_, due): (TaskId, u64)| Duration::from_micros(due.saturating_sub(now()));
     Ok(waiting.map_or(MAX_POLL_INTERVAL, until))
 }
 
