@@ -13,6 +13,9 @@ use crate::{
     text_files::{has_texts, remove_partial_texts},
 };
 
+/// The file in the staging folder of the store that names, one a line, what a restore moves into place before the store.
+pub(crate) const COMMITTING: &str = "committing";
+
 /// Opens only the state store of the knowledge base in a folder, for offline maintenance. The store is closed when the
 /// last clone of the returned value is dropped.
 ///
@@ -45,9 +48,14 @@ pub fn has_knowledge_base(data_dir: impl AsRef<Path>) -> Result<bool> {
         return Ok(false);
     }
     let folder = data_dir.as_ref().display();
+    let noted = std::fs::read(staging.join(COMMITTING)).unwrap_or_default();
+    let noted = String::from_utf8_lossy(&noted);
+    let moved = noted.lines().filter(|path| Path::new(path).exists());
+    let left: Vec<String> =
+        std::iter::once(staging.display().to_string()).chain(moved.map(str::to_owned)).collect();
     let reason = format!(
         "a restore into {folder} is under way or was interrupted; if none is running, restore again, or remove {}",
-        staging.display()
+        left.join(" and ")
     );
     Err(Error::new(ErrorKind::Internal, "open store", reason))
 }
@@ -72,14 +80,13 @@ pub(crate) fn open_existing(data_dir: &Path) -> Result<LmdbStore> {
 
 /// Fails if there are texts but no store: a new store would treat all of them as garbage.
 pub(crate) fn refuse_texts_without_store(data_dir: &Path, blobs_dir: &Path) -> Result<()> {
-    let store = data_dir.join("store");
-    if LmdbStore::is_in(&store) || !has_texts(blobs_dir) {
+    if has_knowledge_base(data_dir)? || !has_texts(blobs_dir) {
         return Ok(());
     }
     let reason = format!(
         "there are texts in {} but no store in {}: restore a backup, or move the texts away",
         blobs_dir.display(),
-        store.display()
+        data_dir.join("store").display()
     );
     Err(Error::new(ErrorKind::Invalid, "open knowledge base", reason))
 }
@@ -99,7 +106,15 @@ pub(crate) fn create_private_dir(data_dir: &Path) -> Result<()> {
 /// Opens the store, or creates it.
 pub(crate) fn open_store(data_dir: &Path, options: LmdbOptions) -> Result<LmdbStore> {
     has_knowledge_base(data_dir)?;
-    LmdbStore::open(&data_dir.join("store"), options).map_err(open_error)
+    let dir = data_dir.join("store");
+    let store = LmdbStore::open(&dir, options).map_err(open_error)?;
+    // A restore that was killed once it was complete leaves what would tell the next one to remove the texts.
+    if let Err(error) = std::fs::remove_dir_all(dir.join(STAGING))
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(dir = %dir.display(), %error, "staging folder of a restore could not be removed");
+    }
+    Ok(store)
 }
 
 pub(crate) fn open_error(error: lkr_store_lmdb::Error) -> Error {

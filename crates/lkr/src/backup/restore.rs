@@ -35,7 +35,7 @@ pub struct RestoreSummary {
 
 /// Restores the knowledge base of an archive into unused folders. The folders are locked during the restore, so no
 /// server can start on them. Nothing is moved into place before the whole archive was read and verified; the store is
-/// moved last.
+/// moved last. What a restore that was interrupted left there, in place or not, is removed first.
 ///
 /// # Errors
 /// `Conflict` if the folders contain data. `Invalid` if `from` is not an archive, is damaged or was written by a later

@@ -140,6 +140,37 @@ async fn restore_over_existing_data_or_from_a_damaged_archive_is_refused() {
     assert_eq!(files_below(target.path()), Vec::<String>::new());
 }
 
+/// A kill before the last move leaves texts and originals without a store.
+#[tokio::test(flavor = "multi_thread")]
+async fn restore_that_was_interrupted_before_its_last_move_is_repeated() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let kb = KnowledgeBase::open(source.path().join("kb")).await.unwrap();
+    let ids = fill(&kb, source.path()).await;
+    let archive = archive(&kb).await;
+    let folders = Folders::new(target.path().join("kb"));
+    restore(&archive[..], &folders).await.unwrap();
+    let staging = folders.data_dir.join("store/.restoring");
+    fs::create_dir(&staging).unwrap();
+    fs::rename(folders.data_dir.join("store/kb"), staging.join("kb")).unwrap();
+    // Without a note of what was moved, the texts may be somebody else's.
+    let refused = restore(&archive[..], &folders).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+
+    let moved = [&folders.blobs_dir, &folders.uploads_dir]
+        .into_iter()
+        .flat_map(|folder| fs::read_dir(folder.canonicalize().unwrap()).unwrap());
+    let line = |entry: std::io::Result<fs::DirEntry>| format!("{}\n", entry.unwrap().path().display());
+    fs::write(staging.join("committing"), moved.map(line).collect::<String>()).unwrap();
+    let told = KnowledgeBase::open(&folders.data_dir).await.err().unwrap().to_string();
+    assert!(told.contains("restore again") && told.contains("texts"), "{told}");
+    restore(&archive[..], &folders).await.unwrap();
+    let other = KnowledgeBase::open(&folders.data_dir).await.unwrap();
+    assert_eq!(other.stats(&Scope::All).await.unwrap(), kb.stats(&Scope::All).await.unwrap());
+    for id in ids {
+        assert_eq!(other.text(id).await.unwrap(), kb.text(id).await.unwrap());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn backup_of_a_closed_knowledge_base_contains_the_secret_key_on_request() {
     let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
