@@ -29,11 +29,18 @@ pub(crate) async fn delete_space(
     let deletion = TaskDeletion { state, active, task, selects: &selects, rights_of: None };
     report.progress(Stage::Delete, Progress { done: result.documents, total });
     let mut kept = Vec::new();
+    // A task that ended while it was to be cancelled may have added a document.
+    let mut is_settled = false;
+    cancel_tasks(state, space, task).await?;
     loop {
-        cancel_tasks(state, space, task).await?;
         let documents = catalog.documents_in_space(space, PAGE).await?;
         if documents.is_empty() {
-            break;
+            if is_settled {
+                break;
+            }
+            is_settled = true;
+            cancel_tasks(state, space, task).await?;
+            continue;
         }
         let before = result.documents;
         for doc_id in &documents {

@@ -117,8 +117,14 @@ impl Peers {
                     tokio::time::sleep(options.process_ttl / 6).await;
                     let begun = Instant::now();
                     match renew_or_end(&*state, process, options).await {
-                        Ok(None) => *renewed.lock().unwrap_or_else(PoisonError::into_inner) = begun,
-                        Ok(reason) => _ = supersede.send_replace(reason),
+                        Ok(Renewal::Goes) => {
+                            *renewed.lock().unwrap_or_else(PoisonError::into_inner) = begun;
+                        }
+                        Ok(Renewal::Ends(reason)) => _ = supersede.send_replace(Some(reason)),
+                        Ok(Renewal::Over(reason)) => {
+                            supersede.send_replace(Some(reason));
+                            return;
+                        }
                         Err(error) => {
                             tracing::debug!(%error, "cannot renew the record of this process; will retry");
                         }
@@ -280,28 +286,29 @@ async fn remove_records(state: &dyn StateStore, id: Uuid) -> Result<()> {
     state.apply(vec![Write::delete(process_key(id), Expect::Any)]).await
 }
 
-/// Renews the record of a process. If others may have believed meanwhile that it had ended, it returns why the process must
-/// end, if it must.
-async fn renew_or_end(
-    state: &dyn StateStore,
-    process: Process,
-    options: PeerOptions,
-) -> Result<Option<String>> {
+/// What becomes of a process whose record was to be renewed.
+enum Renewal {
+    /// It goes on.
+    Goes,
+    /// It must end, for this reason; others wait until it has.
+    Ends(String),
+    /// Others believe already that it has ended, and it has no record any more. It must end, for this reason.
+    Over(String),
+}
+
+/// Renews the record of a process, unless it must not go on because others may have believed meanwhile that it had ended.
+async fn renew_or_end(state: &dyn StateStore, process: Process, options: PeerOptions) -> Result<Renewal> {
     let was_known = state.get(&process_key(process.id.own)).await?.is_some();
     renew(state, process, options).await?;
     if latest_format(state).await? > process.format {
         let reason = "a later version of lkr upgrades the stores; start that version in place of this one";
-        return Ok(Some(reason.to_owned()));
+        return Ok(Renewal::Ends(reason.to_owned()));
     }
-    if was_known {
-        return Ok(None);
-    }
-    let reason = refusal(state, process).await?;
-    if reason.is_some() {
-        // The other one must not wait for this one.
-        remove_records(state, process.id.own).await?;
-    }
-    Ok(reason)
+    let refusal = if was_known { None } else { refusal(state, process).await? };
+    let Some(reason) = refusal else { return Ok(Renewal::Goes) };
+    // The other one must not wait for this one.
+    remove_records(state, process.id.own).await?;
+    Ok(Renewal::Over(reason))
 }
 
 /// Why a process cannot work on a store.
