@@ -105,3 +105,13 @@ pub(crate) async fn live_collection_of(
     let is_of_model = |spec: &CollectionSpec| spec.dense.as_ref().is_some_and(|dense| dense.model == model);
     Ok(spec.filter(is_of_model).map(|spec| spec.collection))
 }
+
+/// Whether a collection is the one of its layer that the record names, or the record names none.
+pub(crate) fn is_recorded(
+    live: Option<&LiveCollections>,
+    layer: Layer,
+    collection: &Collection,
+) -> Result<bool> {
+    let Some(live) = live else { return Ok(true) };
+    Ok(named(layer, &live.suffix)? == *collection)
+}

@@ -6,8 +6,7 @@ use lkr_vectors::{Collection, CollectionSpec, Filter, Tags, VectorStore};
 
 use crate::{
     Error, ErrorKind, Result,
-    collection_set::{CollectionSet, SET_DIGITS, SPARSE},
-    live_collections::is_recorded,
+    collection_set::{CollectionSet, SET_DIGITS, SPARSE, is_recorded},
 };
 
 /// The id of the model whose vectors searches use; `None` if they use none.

@@ -12,7 +12,7 @@ use lkr_vectors::{Collection, CollectionSpec, DenseSpec, Filter, VectorStore};
 
 use crate::{
     Result,
-    collection_set::{CollectionSet, first_collections, named},
+    collection_set::{CollectionSet, first_collections},
     collections::switch_to,
 };
 
@@ -128,14 +128,4 @@ async fn exist(vectors: &dyn VectorStore, set: &CollectionSet) -> Result<bool> {
         }
     }
     Ok(true)
-}
-
-/// Whether a collection is the one of its layer that the record names, or the record names none.
-pub(crate) fn is_recorded(
-    live: Option<&LiveCollections>,
-    layer: Layer,
-    collection: &Collection,
-) -> Result<bool> {
-    let Some(live) = live else { return Ok(true) };
-    Ok(named(layer, &live.suffix)? == *collection)
 }

@@ -15,8 +15,8 @@ use lkr_vectors::Point;
 
 use crate::{
     Error, ErrorKind, Ports, Result,
-    collection_set::CollectionSet,
-    live_collections::{align_aliases, is_recorded},
+    collection_set::{CollectionSet, is_recorded},
+    live_collections::align_aliases,
 };
 
 /// The pause before a document is tried again whose collections are being replaced.

@@ -45,7 +45,7 @@ pub(crate) struct RequestContext {
     current: RefCell<Option<Caller>>,
 }
 
-/// A body that arrives within this time ends before rights that are taken away meanwhile could count as taken away.
+/// A read whose body arrives within this time is judged once, as if the body had been there at once. Chosen, not measured.
 const QUICK_BODY: Duration = Duration::from_millis(100);
 
 /// What a request was admitted for: what its handler believes while the client sends the body.
