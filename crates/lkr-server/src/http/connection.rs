@@ -15,15 +15,13 @@ use std::{
 };
 
 use actix_web::rt::net::{ActixStream, Ready};
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::{Sleep, sleep},
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{
     error_format::ErrorFormat,
     request_id::RequestId,
     response_framing::{Framing, Next},
+    write_timeout::WriteTimeout,
 };
 use crate::error::ApiError;
 
@@ -48,7 +46,7 @@ impl PendingResponses {
 
 /// A connection.
 pub(crate) struct Connection<T> {
-    io: T,
+    io: WriteTimeout<T>,
     framing: Framing,
     pending: PendingResponses,
     /// The bytes of the framework's next write that were examined already.
@@ -58,8 +56,6 @@ pub(crate) struct Connection<T> {
     written: usize,
     /// Called with the status of each response that is replaced.
     observer: Rc<dyn Fn(u16)>,
-    /// Since the client last accepted a byte, if a write waits for it.
-    stall: Option<Pin<Box<Sleep>>>,
 }
 
 /// How long a write waits until the client accepts a byte. A response stays in memory for as long. Chosen, not measured.
@@ -68,7 +64,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 impl<T> Connection<T> {
     pub(crate) fn new(io: T, observer: Rc<dyn Fn(u16)>) -> Self {
         let (framing, pending) = (Framing::default(), PendingResponses::default());
-        Self { io, framing, pending, examined: 0, replacement: Vec::new(), written: 0, observer, stall: None }
+        let io = WriteTimeout::new(io, WRITE_TIMEOUT);
+        Self { io, framing, pending, examined: 0, replacement: Vec::new(), written: 0, observer }
     }
 
     /// Where the application announces its responses.
@@ -78,29 +75,10 @@ impl<T> Connection<T> {
 }
 
 impl<T: AsyncWrite + Unpin> Connection<T> {
-    /// Writes some bytes. Fails with `TimedOut` once the client has accepted none for [`WRITE_TIMEOUT`].
-    fn poll_io(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.io).poll_write(cx, bytes);
-        if polled.is_ready() {
-            self.stall = None;
-            return polled;
-        }
-        let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
-        stall.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
-    }
-
     /// Writes the rest of the replacement.
     fn poll_replacement(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let replacement = std::mem::take(&mut self.replacement);
-        let polled = self.poll_all(cx, &replacement);
-        self.replacement = replacement;
-        polled
-    }
-
-    /// Writes what is behind the first `written` bytes.
-    fn poll_all(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<()>> {
-        while let Some(rest) = bytes.get(self.written..).filter(|rest| !rest.is_empty()) {
-            let written = ready!(self.poll_io(cx, rest))?;
+        while let Some(rest) = self.replacement.get(self.written..).filter(|rest| !rest.is_empty()) {
+            let written = ready!(Pin::new(&mut self.io).poll_write(cx, rest))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -136,7 +114,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
             return Poll::Ready(Ok(length));
         }
         let examined = bytes.get(..self.examined).unwrap_or(bytes);
-        let written = ready!(self.poll_io(cx, examined))?;
+        let written = ready!(Pin::new(&mut self.io).poll_write(cx, examined))?;
         self.examined = self.examined.saturating_sub(written);
         Poll::Ready(Ok(written))
     }
@@ -158,17 +136,17 @@ impl<T: AsyncRead + Unpin> AsyncRead for Connection<T> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(cx, buffer)
+        Pin::new(&mut self.io.inner).poll_read(cx, buffer)
     }
 }
 
 impl<T: ActixStream> ActixStream for Connection<T> {
     fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        self.io.poll_read_ready(cx)
+        self.io.inner.poll_read_ready(cx)
     }
 
     fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        self.io.poll_write_ready(cx)
+        self.io.inner.poll_write_ready(cx)
     }
 }
 

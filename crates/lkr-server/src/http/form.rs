@@ -14,11 +14,11 @@ use tokio::io::AsyncWriteExt;
 
 use super::{
     client_quota::QuotaShare,
-    json_body::check_content_encoding,
+    json_body::{check_content_encoding, too_many_bodies},
     part_headers::{PartHeaderDecoder, restored},
     request_body::RequestBody,
 };
-use crate::error::{ApiError, ErrorCode};
+use crate::error::ApiError;
 
 /// What a form may contain.
 pub(crate) struct FormRules<'a> {
@@ -102,7 +102,7 @@ async fn read_parts(
         let text = read_text(part, known, rules.max_text_bytes.saturating_sub(length)).await?;
         length += text.len();
         if !memory.grow_to(length) {
-            return Err(ApiError::new(ErrorCode::Overloaded, "too many large requests at once"));
+            return Err(too_many_bodies());
         }
         if texts.insert(*known, text).is_some() {
             return Err(ApiError::invalid(format!("the form has two parts named {known}")));

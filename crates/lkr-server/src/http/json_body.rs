@@ -60,7 +60,6 @@ pub(super) async fn read(
     let Some(mut stream) = RequestBody::of(request) else {
         return Ok(BufferedBody { bytes, _memory: memory });
     };
-    let too_many = || ApiError::new(ErrorCode::Overloaded, "too many large requests at once");
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|error| ApiError::invalid(format!("the body cannot be read: {error}")))?;
         let length = bytes.len() + chunk.len();
@@ -68,11 +67,16 @@ pub(super) async fn read(
             return Err(too_large());
         }
         if !memory.grow_to(length.next_multiple_of(PAGE_BYTES)) {
-            return Err(too_many());
+            return Err(too_many_bodies());
         }
         bytes.extend_from_slice(&chunk);
     }
     Ok(BufferedBody { bytes, _memory: memory })
+}
+
+/// The refusal of a body for which the quotas leave no memory.
+pub(super) fn too_many_bodies() -> ApiError {
+    ApiError::new(ErrorCode::Overloaded, "too many large requests at once")
 }
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {

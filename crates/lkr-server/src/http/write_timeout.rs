@@ -9,30 +9,31 @@ use std::{
 
 use tokio::{
     io::AsyncWrite,
-    time::{Instant, Sleep, sleep},
+    time::{Sleep, sleep},
 };
 
 /// A writer that fails with `TimedOut` when its reader accepts no byte for the timeout.
 #[derive(Debug)]
 pub(crate) struct WriteTimeout<W> {
-    inner: W,
+    pub(super) inner: W,
     timeout: Duration,
-    deadline: Pin<Box<Sleep>>,
+    /// When the write fails that waits for the reader.
+    deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl<W: AsyncWrite + Unpin> WriteTimeout<W> {
-    pub(crate) fn new(inner: W, timeout: Duration) -> Self {
-        Self { inner, timeout, deadline: Box::pin(sleep(timeout)) }
+impl<W> WriteTimeout<W> {
+    pub(crate) const fn new(inner: W, timeout: Duration) -> Self {
+        Self { inner, timeout, deadline: None }
     }
 
-    /// Restarts the timeout after progress; without progress, fails once the timeout has passed.
+    /// Ends the timeout after progress; without progress, fails once the timeout has passed.
     fn check<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
-            let timeout = self.timeout;
-            self.deadline.as_mut().reset(Instant::now() + timeout);
+            self.deadline = None;
             return polled;
         }
-        self.deadline.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(self.timeout)));
+        deadline.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
