@@ -12,6 +12,7 @@ mod highlight;
 mod language;
 mod literal;
 mod overlap;
+mod prefilter;
 mod prompt_tokens;
 mod query;
 mod sentence;

@@ -6,6 +6,7 @@ use crate::{
     analyze::{Side, TermForm, bare, for_each_form},
     chars::{CharClass, class},
     compound::is_version,
+    prefilter::{may_contain_phrase, may_contain_term},
     word::{Segment, SegmentKind, clusters, in_one_line, is_hyphenated, segments, slice},
 };
 
@@ -100,6 +101,9 @@ impl Literals {
     fn all_identifiers_in(&self, texts: &[&str]) -> bool {
         let mut missing: Vec<&str> = self.identifiers.iter().map(String::as_str).collect();
         for text in texts {
+            if !missing.iter().any(|identifier| may_contain_term(text, identifier)) {
+                continue;
+            }
             for_each_form(text, Side::Document, |form, _| {
                 let (TermForm::Word(word) | TermForm::Verbatim(word)) = form;
                 missing.retain(|identifier| *identifier != word);
@@ -129,16 +133,21 @@ fn word_units(text: &str) -> Vec<Range<usize>> {
     word_units
 }
 
-fn phrase(text: &str) -> Phrase {
+pub(crate) fn phrase(text: &str) -> Phrase {
     word_units(text).iter().map(|range| bare(&in_one_line(slice(text, range), ""))).collect()
 }
 
 /// The byte ranges of `phrase` in `text`. A word that is hyphenated at the end of a line is also compared with its hyphen,
 /// and as two words.
-fn phrase_ranges(text: &str, phrase: &Phrase) -> Vec<Range<usize>> {
-    if !may_contain(text, phrase) {
+fn phrase_ranges(text: &str, phrase: &[String]) -> Vec<Range<usize>> {
+    if !may_contain_phrase(text, phrase) {
         return Vec::new();
     }
+    all_phrase_ranges(text, phrase)
+}
+
+/// The same, without a look at the bytes of the text first.
+pub(crate) fn all_phrase_ranges(text: &str, phrase: &[String]) -> Vec<Range<usize>> {
     let units = word_units(text);
     let mut ranges = ranges_among(text, &units, phrase);
     if units.iter().any(|unit| is_hyphenated(slice(text, unit))) {
@@ -151,7 +160,7 @@ fn phrase_ranges(text: &str, phrase: &Phrase) -> Vec<Range<usize>> {
 }
 
 /// The byte ranges of `phrase` among the words of `text` at `units`.
-fn ranges_among(text: &str, units: &[Range<usize>], phrase: &Phrase) -> Vec<Range<usize>> {
+fn ranges_among(text: &str, units: &[Range<usize>], phrase: &[String]) -> Vec<Range<usize>> {
     let is_word = |(range, expected): (&Range<usize>, &String)| is_bare_form(expected, slice(text, range));
     let matches = |window: &&[Range<usize>]| window.iter().zip(phrase).all(is_word);
     let span = |window: &[Range<usize>]| Some(window.first()?.start..window.last()?.end);
@@ -170,37 +179,6 @@ fn lines(text: &str, unit: &Range<usize>) -> Vec<Range<usize>> {
         word_units(line).into_iter().map(move |word| start + word.start..start + word.end)
     });
     lines.collect()
-}
-
-/// Whether `text` may contain `phrase`. Most texts contain few of a query's words, and finding none of them takes less time than
-/// dividing the text into words.
-fn may_contain(text: &str, phrase: &Phrase) -> bool {
-    let longest = phrase.iter().filter(|word| word.is_ascii()).max_by_key(|word| word.len());
-    let is_changed = || {
-        let is_after_letter = |(at, _)| text.get(..at).is_some_and(|head| head.ends_with(char::is_lowercase));
-        let is_hyphenated = ["-\n", "-\r"].iter().any(|end| text.match_indices(end).any(is_after_letter));
-        is_hyphenated || !text.is_ascii() && text.chars().any(may_become_ascii)
-    };
-    longest.is_none_or(|word| contains_in_any_case(text, word) || is_changed())
-}
-
-/// Whether `text` contains a word in ASCII letters of any case, possibly as a part of another one.
-fn contains_in_any_case(text: &str, word: &str) -> bool {
-    let Some((first, rest)) = word.as_bytes().split_first() else { return true };
-    let mut bytes = text.as_bytes();
-    while let Some(at) = bytes.iter().position(|byte| byte.eq_ignore_ascii_case(first)) {
-        bytes = bytes.get(at + 1..).unwrap_or_default();
-        if bytes.get(..rest.len()).is_some_and(|next| next.eq_ignore_ascii_case(rest)) {
-            return true;
-        }
-    }
-    false
-}
-
-/// Whether a word with this character may be equal to one in ASCII letters, because accents and forms are ignored.
-fn may_become_ascii(c: char) -> bool {
-    let joins = || matches!(c, '\u{2010}' | '\u{2011}');
-    !c.is_ascii() && (matches!(class(c), CharClass::Word | CharClass::Unspaced) || joins())
 }
 
 /// Whether `bare(word)` is `expected`.
