@@ -7,8 +7,9 @@ use time::OffsetDateTime;
 
 use crate::{
     Actor, AuditId, Page, Result,
+    audit_record::{AUDIT, AuditV1, audit_id, audit_key, read_entry, write_entry},
     page::RecordListing,
-    records::{AUDIT, AuditV1, audit_key, damaged, decode, encode},
+    records::damaged,
 };
 
 /// How long an entry is kept: a year, and some days to look back over a complete one.
@@ -153,7 +154,8 @@ impl AuditLog {
             request_id: by.request_id.to_owned(),
             detail,
         };
-        Ok(Write::put_for(audit_key(AuditId::new()), Expect::Absent, encode(entry)?, RETENTION))
+        let id = AuditId::new();
+        Ok(Write::put_for(audit_key(id), Expect::Absent, write_entry(id, entry)?, RETENTION))
     }
 
     /// Up to `limit` entries that match `filter`, newest first, after the entry `after`.
@@ -179,8 +181,8 @@ impl AuditFilter {
 }
 
 fn read(key: &str, record: &Record) -> Result<AuditEntry> {
-    let id = key.strip_prefix(AUDIT).and_then(|id| id.parse().ok()).ok_or_else(damaged)?;
-    let AuditV1 { at, actor, action, target, request_id, detail } = decode(&record.value)?;
+    let id = audit_id(key)?;
+    let AuditV1 { at, actor, action, target, request_id, detail } = read_entry(key, &record.value)?;
     let action = AuditAction::from_name(&action).ok_or_else(damaged)?;
     Ok(AuditEntry { id, at, actor, action, target, request_id, detail })
 }
@@ -191,7 +193,7 @@ pub fn deleted_document(key: &str, value: &[u8]) -> Option<DocId> {
     if !key.starts_with(AUDIT) {
         return None;
     }
-    let entry: AuditV1 = decode(value).ok()?;
+    let entry = read_entry(key, value).ok()?;
     entry.target.parse().ok().filter(|_| entry.action == AuditAction::DocumentDelete.name())
 }
 

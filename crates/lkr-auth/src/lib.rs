@@ -6,6 +6,7 @@ mod actor;
 mod admin_change;
 mod api_key;
 mod audit;
+mod audit_record;
 mod auth;
 mod change_password;
 mod credential;

@@ -10,9 +10,12 @@ use std::time::Duration;
 use lkr_state::{Key, MergePolicy, Merged, OfflineChange};
 use time::OffsetDateTime;
 
-use crate::records::{
-    ACCOUNTS, ADMINS, AUDIT, AccountV1, CredentialV1, ListedKeyV1, SessionV1, account_key, credential_key,
-    decode,
+use crate::{
+    audit_record::AUDIT,
+    records::{
+        ACCOUNTS, ADMINS, AccountV1, CredentialV1, ListedKeyV1, SessionV1, account_key, credential_key,
+        decode,
+    },
 };
 
 /// The policy of the records of this crate. Audit entries can be written while the store is away; to read them, it must be

@@ -6,7 +6,7 @@ use lkr_domain::{KeyScope, SpaceName};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use time::OffsetDateTime;
 
-use crate::{Account, Actor, AuditId, Error, KeyId, Result, Role};
+use crate::{Account, Actor, Error, KeyId, Result, Role, audit_record::read_entry};
 
 /// Exists for ever once the first admin was created.
 pub const INITIALISED: &str = "auth/initialised";
@@ -16,9 +16,6 @@ pub(crate) const ADMINS: &str = "auth/admins";
 
 /// The key prefix of accounts; the name follows.
 pub(crate) const ACCOUNTS: &str = "auth/account/";
-
-/// The key prefix of audit entries; the id follows.
-pub(crate) const AUDIT: &str = "audit/";
 
 pub(crate) fn account_key(username: &str) -> String {
     format!("{ACCOUNTS}{}", username.to_ascii_lowercase())
@@ -42,10 +39,6 @@ pub(crate) fn account_keys(account_id: &str) -> String {
 /// The key of the record for listing an API key.
 pub(crate) fn listed_key(account_id: &str, key: KeyId) -> String {
     format!("{}{key}", account_keys(account_id))
-}
-
-pub(crate) fn audit_key(id: AuditId) -> String {
-    format!("{AUDIT}{id}")
 }
 
 /// Version 1 of an account.
@@ -153,18 +146,6 @@ pub(crate) struct FailuresV1 {
     pub(crate) at_ms: Vec<i64>,
 }
 
-/// Version 1 of an audit entry.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct AuditV1 {
-    #[serde(with = "time::serde::rfc3339")]
-    pub(crate) at: OffsetDateTime,
-    pub(crate) actor: String,
-    pub(crate) action: String,
-    pub(crate) target: String,
-    pub(crate) request_id: String,
-    pub(crate) detail: serde_json::Map<String, serde_json::Value>,
-}
-
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "v")]
 enum Versioned<T> {
@@ -204,7 +185,7 @@ pub fn is_readable(key: &str, value: &[u8]) -> Option<bool> {
         "auth/account" => decode::<AccountV1>(value).is_ok(),
         "auth/session" => decode::<SessionV1>(value).is_ok(),
         "auth/key" => decode::<CredentialV1>(value).is_ok(),
-        "audit" => decode::<AuditV1>(value).is_ok(),
+        "audit" => read_entry(key, value).is_ok(),
         _ if key.starts_with("auth/account-key/") => decode::<ListedKeyV1>(value).is_ok(),
         _ => return None,
     })

@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 use crate::{
-    Catalog, CorpusSlot, DocumentState, Error, ErrorKind, FailureReason, ModelName, Progress, Result, Stage,
-    Task, TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, key, task_changes,
-    task_index,
+    Catalog, CorpusSlot, DocumentState, Error, ErrorKind, ModelName, Progress, Result, Stage, Task,
+    TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, key, task_changes, task_index,
 };
 
 /// A task to be accepted.
@@ -304,12 +303,7 @@ impl Task {
     pub fn cancelled(self, now: OffsetDateTime) -> Self {
         Self {
             status: TaskStatus::Failed,
-            error: Some(TaskFailure {
-                reason: FailureReason::Cancelled,
-                message: "cancelled".to_owned(),
-                stage: self.stage,
-                retryable: false,
-            }),
+            error: Some(TaskFailure::cancelled(self.stage)),
             updated_at: now,
             ..self
         }

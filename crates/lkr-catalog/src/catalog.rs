@@ -4,7 +4,11 @@ use lkr_domain::{Clock, DocId, Document, Scope, SpaceName, TaskId};
 use lkr_state::{ConflictError, Record, StateStore, StateStoreExt, StoreClock, Write};
 use time::OffsetDateTime;
 
-use crate::{DocumentRecord, Outbox, Result, Task, document, key, task_record::read_task};
+use crate::{
+    DocumentRecord, Outbox, Result, Task, document, key,
+    record_cache::{ReadRecord, RecordCache},
+    task_record::read_task,
+};
 
 /// The records of documents and tasks in a state store. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -12,6 +16,7 @@ pub struct Catalog {
     pub(crate) state: Arc<dyn StateStore>,
     pub(crate) outbox: Option<Arc<dyn Outbox>>,
     clock: Arc<dyn Clock>,
+    records: Arc<RecordCache>,
 }
 
 /// A value with the version of its record.
@@ -28,7 +33,7 @@ impl Catalog {
     #[must_use]
     pub fn new(state: Arc<dyn StateStore>) -> Self {
         let clock = Arc::new(StoreClock::new(Arc::clone(&state)));
-        Self { state, outbox: None, clock }
+        Self { state, outbox: None, clock, records: Arc::default() }
     }
 
     /// The same catalog with an outbox that reports its steps.
@@ -79,19 +84,43 @@ impl Catalog {
 
     /// The records of several documents, in the order of `ids`; `None` for those that are not live.
     pub async fn documents(&self, ids: &[DocId]) -> Result<Vec<Option<Document>>> {
-        let records = self.document_values(ids).await?;
-        records.map(|(id, record)| record.map(|r| document::decode(id, &r.value)).transpose()).collect()
-    }
-
-    /// The same records, hardly decoded.
-    pub async fn document_records(&self, ids: &[DocId]) -> Result<Vec<Option<DocumentRecord>>> {
-        let records = self.document_values(ids).await?;
-        records.map(|(id, record)| record.map(|r| DocumentRecord::new(id, r.value)).transpose()).collect()
-    }
-
-    async fn document_values(&self, ids: &[DocId]) -> Result<impl Iterator<Item = (DocId, Option<Record>)>> {
         let keys: Vec<_> = ids.iter().map(|&id| key::document(id)).collect();
-        Ok(ids.iter().copied().zip(self.state.get_many(&keys).await?))
+        let records = ids.iter().zip(self.state.get_many(&keys).await?);
+        records.map(|(&id, record)| record.map(|r| document::decode(id, &r.value)).transpose()).collect()
+    }
+
+    /// The same records, hardly decoded. All are of one state of the store, not earlier than the call; those that were read a short
+    /// time ago are not read again, unless a document changed since then.
+    pub async fn document_records(&self, ids: &[DocId]) -> Result<Vec<Option<Arc<DocumentRecord>>>> {
+        if self.records.is_empty() {
+            return Ok(self.read_document_records(ids).await?.1);
+        }
+        let generation = self.generation(&Scope::All).await?;
+        let known = self.records.at(generation, ids);
+        let unknown: Vec<DocId> =
+            ids.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(&id, _)| id).collect();
+        if unknown.is_empty() {
+            return Ok(known.into_iter().flatten().collect());
+        }
+        let (read_at, read) = self.read_document_records(&unknown).await?;
+        if read_at != generation && unknown.len() < ids.len() {
+            return Ok(self.read_document_records(ids).await?.1);
+        }
+        let mut read = read.into_iter();
+        Ok(known.into_iter().map(|known| known.unwrap_or_else(|| read.next().flatten())).collect())
+    }
+
+    /// Reads records, and the generation of which they are.
+    async fn read_document_records(&self, ids: &[DocId]) -> Result<(u64, Vec<ReadRecord>)> {
+        let keys = ids.iter().map(|&id| key::document(id)).chain([key::GENERATION.to_owned()]);
+        let mut values = self.state.get_many(&keys.collect::<Vec<_>>()).await?;
+        let generation = values.pop().flatten().as_ref().map_or(0, Record::as_counter);
+        let read = |(&id, record): (&DocId, Option<Record>)| -> Result<ReadRecord> {
+            record.map(|record| DocumentRecord::new(id, record.value).map(Arc::new)).transpose()
+        };
+        let records = ids.iter().zip(values).map(read).collect::<Result<Vec<_>>>()?;
+        self.records.keep(generation, ids.iter().copied().zip(&records));
+        Ok((generation, records))
     }
 
     /// A task's record.

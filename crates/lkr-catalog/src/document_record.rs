@@ -21,6 +21,11 @@ impl DocumentRecord {
         Ok(Self { doc_id, space, revision, value })
     }
 
+    /// The size of the stored record.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.value.len()
+    }
+
     /// The space that contains the document.
     #[must_use]
     pub const fn space(&self) -> &SpaceName {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ActiveTask, Catalog, CollectionState, CorpusSlot, Error, LiveCollections, Result, Task, TaskSubject,
-    UnfinishedTask, key, task_changes,
+    UnfinishedTask, key, task_changes, task_index::TaskGroup,
 };
 
 /// The subject of a re-embedding task.
@@ -50,9 +50,10 @@ impl Catalog {
         collections: &CollectionState,
         live: LiveCollections,
     ) -> Result<()> {
-        let [put, mark] = task_changes::put(task, Expect::Any)?;
-        let writes = [active.end(), collections.complete(live)?, put, mark]
+        let record = task_changes::put_status(task, Expect::Any, TaskGroup::Unfinished)?;
+        let writes = [active.end(), collections.complete(live)?]
             .into_iter()
+            .chain(record)
             .chain(Self::invalidate_cached_answers());
         Ok(self.state.apply(writes.chain(self.task_ended_events(task)).collect()).await?)
     }

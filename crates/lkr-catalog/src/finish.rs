@@ -13,6 +13,7 @@ use crate::{
     key,
     partial_result::discard_working_records,
     space_index, task_changes,
+    task_index::TaskGroup,
     text_index::{change_guard, encode_simhash},
 };
 
@@ -54,7 +55,7 @@ impl Catalog {
             unfinished.concurrent_edit.end(unfinished.active, document.revision),
             Write::put(key::document(doc_id), expect, document::encode(document)?),
         ]);
-        writes.extend(task_changes::put(task, Expect::Any)?);
+        writes.extend(task_changes::put_status(task, Expect::Any, TaskGroup::Unfinished)?);
         writes.extend(Self::invalidate_answers_of(&document.space));
         writes.extend(before.map(|before| Garbage::of_document(&before.value).put()));
         // Failed tasks that were accepted later can still be retried.
@@ -82,10 +83,11 @@ impl Catalog {
         earlier: &Stored<Document>,
     ) -> Result<()> {
         let garbage = active.subject.doc_id().map(|doc_id| Garbage::of_input(doc_id, &task.input).put());
-        let [put, mark] = task_changes::put(task, Expect::Any)?;
+        let record = task_changes::put_status(task, Expect::Any, TaskGroup::Unfinished)?;
         let unchanged = Write::check(key::document(earlier.value.doc_id), Expect::Version(earlier.version));
-        let writes = [active.end(), put, mark, unchanged]
+        let writes = [active.end(), unchanged]
             .into_iter()
+            .chain(record)
             .chain(garbage)
             .chain(self.task_ended_events(task));
         Ok(self.state.apply(writes.collect()).await?)
@@ -101,10 +103,10 @@ impl Catalog {
 
     /// The writes of [`end`](Self::end), for a step that also changes other records.
     pub fn end_writes(&self, active: ActiveTask, task: &Task) -> Result<Vec<Write>> {
-        let [put, mark] = task_changes::put(task, Expect::Any)?;
+        let record = task_changes::put_status(task, Expect::Any, TaskGroup::Unfinished)?;
         let discarded = discard_working_records(task.task_id);
-        Ok([active.end(), put, mark]
-            .into_iter()
+        Ok(std::iter::once(active.end())
+            .chain(record)
             .chain(discarded)
             .chain(self.task_ended_events(task))
             .collect())
@@ -115,8 +117,8 @@ impl Catalog {
     /// # Errors
     /// `Conflict` if the task is no longer its document's unfinished task.
     pub async fn fail(&self, active: ActiveTask, task: &Task) -> Result<()> {
-        let [put, mark] = task_changes::put(task, Expect::Any)?;
-        let mut writes = vec![active.end(), put, mark];
+        let mut writes = vec![active.end()];
+        writes.extend(task_changes::put_status(task, Expect::Any, TaskGroup::Unfinished)?);
         if let TaskSubject::Document(doc_id) = active.subject {
             writes.push(put_failed_attempt(doc_id, task)?);
             let attempts = self.document_state(doc_id).await?.failed_attempts;
@@ -147,7 +149,7 @@ impl Catalog {
     pub(crate) fn cancel_writes(&self, unfinished: &UnfinishedTask) -> Result<(Task, Vec<Write>)> {
         let task = unfinished.task.clone().cancelled(self.now());
         let mut writes = vec![unfinished.concurrent_edit.end(unfinished.active, task.input.revision)];
-        writes.extend(task_changes::put(&task, Expect::Any)?);
+        writes.extend(task_changes::put_status(&task, Expect::Any, TaskGroup::Unfinished)?);
         writes.extend(discard_working_records(task.task_id));
         writes.extend(Garbage::of_task(&task).map(|garbage| garbage.put()));
         writes.extend(self.task_ended_events(&task));

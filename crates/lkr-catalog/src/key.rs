@@ -136,8 +136,27 @@ pub(crate) fn tasks_in_space(space: &SpaceName) -> String {
 }
 
 /// The prefix of the entries of the tasks that an account, or an API key, with this id asked for.
+///
+/// Of the digest there are 64 bits. If two accounts had the same ones, each listing would read the tasks of both and leave out those
+/// that its caller may not see, as it does anyway.
 pub(crate) fn tasks_asked_by(id: &str) -> String {
+    format!("{TASK_ENTRIES}account/{:.16}/", hex(&Sha256::digest(id)))
+}
+
+/// The same prefix in stores of version 4, with the whole digest.
+pub(crate) fn tasks_asked_by_in_version_4(id: &str) -> String {
     format!("{TASK_ENTRIES}account/{}/", hex(&Sha256::digest(id)))
+}
+
+/// The prefix of the entries of those tasks of a list that are in a group. `list` is the prefix of the whole list.
+pub(crate) fn tasks_in_group(group: &str, list: &str) -> String {
+    let list = list.strip_prefix(TASK_ENTRIES).unwrap_or(list);
+    format!("{TASK_ENTRIES}{group}/{list}")
+}
+
+/// The prefix of the entries of all tasks that are in a group.
+pub(crate) fn all_tasks_in_group(group: &str) -> String {
+    format!("{TASK_ENTRIES}{group}/all/")
 }
 
 pub(crate) fn space_documents(space: &SpaceName) -> String {

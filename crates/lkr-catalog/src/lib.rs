@@ -26,6 +26,7 @@ mod originals;
 mod outbox;
 mod partial_result;
 mod points;
+mod record_cache;
 mod referenced;
 mod remove;
 mod restore;

@@ -4,8 +4,8 @@ use lkr_domain::{DocId, Document, FilterExpr, Scope, SpaceName, TaskId};
 use lkr_state::ScanOrder;
 
 use crate::{
-    Catalog, Error, Result, Task, TaskLists, catalog::read_document, key, merged_ids::MergedIds,
-    task_record::read_task,
+    Catalog, Error, Result, Task, TaskLists, TaskStatus, catalog::read_document, key, merged_ids::MergedIds,
+    task_index::TaskGroup, task_record::read_task,
 };
 
 /// Which documents a listing shows; an empty filter shows all.
@@ -152,7 +152,20 @@ impl Catalog {
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<Page<Task, TaskId>> {
-        if let Some(prefixes) = lists.prefixes() {
+        self.tasks_with_status(lists, None, keep, after, limit).await
+    }
+
+    /// The same of the tasks with a status, if one is given. It reads no tasks that are done, unless the status is that.
+    pub async fn tasks_with_status(
+        &self,
+        lists: &TaskLists,
+        status: Option<TaskStatus>,
+        keep: impl Fn(&Task) -> bool,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<Page<Task, TaskId>> {
+        let keep = |task: &Task| status.is_none_or(|status| task.status == status) && keep(task);
+        if let Some(prefixes) = lists.prefixes(status.and_then(TaskGroup::of)) {
             let keep = &keep;
             let read = move |ids: Vec<TaskId>| async move {
                 Ok(self.tasks_with(&ids).await?.into_iter().filter(keep).collect())

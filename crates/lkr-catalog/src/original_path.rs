@@ -1,6 +1,6 @@
 //! Names and paths of originals.
 
-use lkr_domain::{DocId, last_component};
+use lkr_domain::{DocId, last_component, stem_and_suffix};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -30,13 +30,14 @@ pub(crate) const MAX_NAME_BYTES: usize = 180;
 const MAX_SUFFIX_BYTES: usize = 20;
 
 /// Reduces a file's name to what is safe on a disk and in a header: its last component, without control characters,
-/// marks that change the direction of writing, and leading dots, of at most 180 bytes.
+/// marks that change the direction of writing, and leading dots, of at most 180 bytes. It keeps the dot of its suffix.
 #[must_use]
 pub fn stored_name(file_name: &str) -> String {
     let last = last_component(file_name).trim();
     let name: String = last.chars().map(|c| if is_unsafe(c) { '_' } else { c }).collect();
-    let dots = name.len() - name.trim_start_matches('.').len();
-    let name = ["_".repeat(dots).as_str(), name.trim_start_matches('.')].concat();
+    let (stem, suffix) = stem_and_suffix(&name);
+    let rest = stem.trim_start_matches('.');
+    let name = ["_".repeat(stem.len() - rest.len()).as_str(), rest, suffix].concat();
     match name.is_empty() {
         true => "unnamed".to_owned(),
         false => shorten(&name),

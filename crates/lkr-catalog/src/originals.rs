@@ -9,6 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use lkr_domain::Original;
 use object_store::{GetOptions, ObjectStore, ObjectStoreExt, local::LocalFileSystem, path::Path};
 
 use crate::{
@@ -17,6 +18,10 @@ use crate::{
     original_path::is_original_path,
     verified,
 };
+
+/// The longest file that is read and checked as a whole before a part of it is served. A browser asks for a large PDF file in hundreds of
+/// parts, each of which would otherwise cost a read of the whole. Chosen, not measured: hashing this much takes some ten milliseconds.
+const MAX_CHECKED_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The original files, by path.
 #[derive(Debug, Clone)]
@@ -162,13 +167,30 @@ impl StoredOriginal {
 }
 
 impl StoredOriginal {
-    /// Reads the whole file and compares its SHA-256. Callers check a file before they serve a part, because a part
-    /// cannot be verified.
+    /// Reads the whole file and compares its SHA-256.
     pub async fn check(&self, sha256: Option<&str>) -> Result<()> {
         let Some(sha256) = sha256 else { return Ok(()) };
         let parts = pin!(self.read_verified(Some(sha256)).await?);
         let checked = parts.try_for_each(|_| async { Ok(()) }).await;
         checked.map_err(|error| Error::corrupt("read a file", error))
+    }
+
+    /// Streams a range of the file that was stored as `original`. A part cannot be verified by the SHA-256 of the whole. So a file of
+    /// up to 8 MiB is checked as a whole before, and of a longer one only its length is compared.
+    ///
+    /// # Errors
+    /// `Corrupt` if the file was checked and is damaged, or has another length than it was stored with.
+    pub async fn read_part(
+        &self,
+        range: Range<u64>,
+        original: &Original,
+    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>> {
+        if self.size_bytes <= MAX_CHECKED_BYTES {
+            self.check(original.sha256.as_deref()).await?;
+        } else if self.size_bytes != original.size_bytes {
+            return Err(verified::damaged(&format!("the file {}", self.path)));
+        }
+        self.read(range).await
     }
 
     /// Streams the whole file. If its SHA-256 is not `sha256`, the stream ends with an error.

@@ -8,7 +8,11 @@ use time::OffsetDateTime;
 
 use crate::{
     Catalog, DocumentState, Error, ErrorKind, Progress, Result, Stage, Task, TaskStatus, TaskSubject,
-    garbage::discard_failed_attempt, key, partial_result::discard_working_records, task_changes, task_index,
+    garbage::discard_failed_attempt,
+    key,
+    partial_result::discard_working_records,
+    task_changes,
+    task_index::{self, TaskGroup},
     task_record::read_task,
 };
 
@@ -46,7 +50,7 @@ impl Catalog {
         };
         let mut writes = alongside;
         writes.push(Write::put(key::active(task.subject), Expect::Absent, task_id.to_string()));
-        writes.extend(task_changes::put(&task, Expect::Version(record.version))?);
+        writes.extend(task_changes::put_status(&task, Expect::Version(record.version), TaskGroup::Failed)?);
         writes.extend(expected);
         self.state.apply(writes).await?;
         Ok(Some(task))

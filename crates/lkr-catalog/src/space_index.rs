@@ -1,12 +1,10 @@
 //! The index of live documents by space. Listings and statistics of some spaces read their entries alone, so what other
 //! spaces contain costs them nothing.
 
-use std::collections::BTreeMap;
-
 use lkr_domain::{Counts, DocId, Document, Scope, SpaceName};
 use lkr_state::{Expect, Record, ScanOrder, Write};
 
-use crate::{Catalog, Error, Result, key};
+use crate::{Catalog, Error, Result, key, task_index::TaskGroup};
 
 /// What statistics need of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,32 +60,26 @@ impl Catalog {
 
     /// The number of live documents in a space.
     pub async fn count_in_space(&self, space: &SpaceName) -> Result<u64> {
+        self.count_keys(&key::space_documents(space)).await
+    }
+
+    /// The number of unfinished tasks in a space.
+    pub async fn unfinished_in_space(&self, space: &SpaceName) -> Result<u64> {
+        let list = key::tasks_in_space(space);
+        self.count_keys(&key::tasks_in_group(TaskGroup::Unfinished.name(), &list)).await
+    }
+
+    /// The number of keys with a prefix.
+    async fn count_keys(&self, prefix: &str) -> Result<u64> {
         const PAGE: usize = 1_000;
-        let prefix = key::space_documents(space);
         let (mut count, mut after) = (0, None);
         loop {
-            let page = self.state.scan(&prefix, after.as_deref(), ScanOrder::Ascending, PAGE).await?;
+            let page = self.state.scan(prefix, after.as_deref(), ScanOrder::Ascending, PAGE).await?;
             count += page.len() as u64;
             if page.len() < PAGE {
                 return Ok(count);
             }
             after = page.into_iter().next_back().map(|(key, _)| key);
-        }
-    }
-
-    /// The number of unfinished tasks in each space that has some. It reads all unfinished tasks, once for all spaces.
-    pub async fn unfinished_by_space(&self) -> Result<BTreeMap<SpaceName, u64>> {
-        const PAGE: usize = 100;
-        let (mut counts, mut after) = (BTreeMap::new(), None);
-        loop {
-            let (tasks, next) = self.unfinished(after.as_deref(), PAGE).await?;
-            for space in self.tasks_with(&tasks).await?.into_iter().filter_map(|task| task.space) {
-                *counts.entry(space).or_default() += 1;
-            }
-            match next {
-                Some(next) => after = Some(next),
-                None => return Ok(counts),
-            }
         }
     }
 

@@ -165,8 +165,8 @@ impl TaskKind {
 /// What a task works on; empty if it is about all documents. The text itself is among the [`Texts`](crate::Texts), under
 /// the document and the revision.
 ///
-/// The record of a task that is done or cancelled keeps the revision, the title, the original and the model alone: what else it
-/// worked on is the document's, and goes with it.
+/// The record of a task that is done or cancelled keeps the revision, the title, the original without its SHA-256 and the model alone:
+/// what else it worked on is the document's, and goes with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskInput {
     /// The revision of the document that the task makes.
@@ -199,6 +199,7 @@ impl TaskInput {
     /// What is kept once the task cannot run any more.
     pub(crate) fn of_ended(self) -> Self {
         let Self { revision, title, original, model, .. } = self;
+        let original = original.map(|original| Original { sha256: None, ..original });
         Self { revision, title, original, model, ..Self::default() }
     }
 }

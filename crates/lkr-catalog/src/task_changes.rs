@@ -6,7 +6,11 @@ use std::{str::FromStr, time::Duration};
 use lkr_domain::TaskId;
 use lkr_state::{Expect, ScanOrder, Write};
 
-use crate::{Catalog, Result, Task, key, task_record::write_task};
+use crate::{
+    Catalog, Result, Task, key,
+    task_index::{self, TaskGroup},
+    task_record::write_task,
+};
 
 /// How long a mark is kept. Who reads the changes at least this often misses none.
 pub const CHANGE_KEPT: Duration = Duration::from_secs(30);
@@ -23,7 +27,7 @@ pub struct TaskChange {
     pub version: u64,
 }
 
-/// The writes of a task's record and of its mark.
+/// The writes of a task's record and of its mark, for a new task or one whose status stays in its group.
 ///
 /// # Errors
 /// `Corrupt` if the task cannot be encoded.
@@ -31,6 +35,17 @@ pub(crate) fn put(task: &Task, expect: Expect) -> Result<[Write; 2]> {
     let record = Write::put(key::task(task.task_id), expect, write_task(task)?);
     let mark = Write::put_for(key::task_change(task.task_id), Expect::Any, Vec::new(), CHANGE_KEPT);
     Ok([record, mark])
+}
+
+/// The writes of the record of a task that gets its status and had one of the group `from` before, of its mark, and of its entries in
+/// the indexes by status.
+///
+/// # Errors
+/// `Corrupt` if the task cannot be encoded.
+pub(crate) fn put_status(task: &Task, expect: Expect, from: TaskGroup) -> Result<Vec<Write>> {
+    let mut writes = Vec::from(put(task, expect)?);
+    writes.extend(task_index::change_group(task, from));
+    Ok(writes)
 }
 
 impl Catalog {

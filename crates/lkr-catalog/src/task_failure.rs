@@ -27,6 +27,12 @@ pub enum FailureReason {
 }
 
 impl TaskFailure {
+    /// The failure of a task that was cancelled in this stage.
+    pub(crate) fn cancelled(stage: Stage) -> Self {
+        let message = "cancelled".to_owned();
+        Self { reason: FailureReason::Cancelled, message, stage, retryable: false }
+    }
+
     /// Whether the task was cancelled.
     #[must_use]
     pub const fn is_cancelled(&self) -> bool {

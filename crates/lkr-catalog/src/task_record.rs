@@ -1,16 +1,20 @@
-//! The stored form of a task's record.
+//! The stored forms of a task's record.
+
+mod ended;
 
 use lkr_domain::{Creator, Dedup, DocId, Metadata, Original, SpaceName, TaskId};
 use lkr_state::Record;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
+use self::ended::EndedTaskV2;
 use crate::{
     Error, FailureReason, ModelName, Progress, Result, Stage, Task, TaskFailure, TaskInput, TaskKind,
     TaskResult, TaskStatus, TaskSubject,
 };
 
-/// Version 1 of the record. It has no version tag; a later version gets one.
+/// Version 1 of the record, which has no version tag. Tasks for which [version 2](EndedTaskV2) has no place are written in it: those that
+/// may run, and those about several documents. Earlier releases wrote all tasks in it.
 #[derive(Debug, Serialize, Deserialize)]
 struct TaskV1 {
     task_id: TaskId,
@@ -77,10 +81,17 @@ const REASONS_V1: [(FailureReason, u32); 3] =
     [(FailureReason::Invalid, 1001), (FailureReason::Cancelled, 1003), (FailureReason::Internal, 2000)];
 
 pub(crate) fn write_task(task: &Task) -> Result<Vec<u8>> {
-    serde_json::to_vec(&TaskV1::from(task.clone())).map_err(|e| Error::corrupt("write task record", e))
+    let written = match EndedTaskV2::new(task) {
+        Some(ended) => serde_json::to_vec(&ended),
+        None => serde_json::to_vec(&TaskV1::from(task.clone())),
+    };
+    written.map_err(|e| Error::corrupt("write task record", e))
 }
 
 pub(crate) fn read_task(record: &Record) -> Result<Task> {
+    if ended::is_ended(&record.value) {
+        return ended::read(&record.value);
+    }
     let task: TaskV1 =
         serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read task record", e))?;
     Ok(task.into())

@@ -1,8 +1,10 @@
+mod spans;
+
 use std::{collections::BTreeSet, fs::File, io, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
-use lkr_domain::{DocId, hex};
+use lkr_domain::{CharSpan, DocId, hex};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, path::Path};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
@@ -12,6 +14,7 @@ use crate::{
     blob::{delete, put, put_file},
     verified,
 };
+use spans::SpanReading;
 
 /// The extracted texts on a blob store, by document and revision.
 #[derive(Debug, Clone)]
@@ -115,6 +118,31 @@ impl Texts {
         let bytes = got.bytes().await?;
         verified::check(&bytes, sha256, || description(doc_id))?;
         Ok(stream::iter([Ok(bytes)]).boxed())
+    }
+
+    /// Reads ranges of a text, which are in order and do not overlap. The part of a range behind the end of the text is left out. Of
+    /// a long text, no more is in memory than these ranges and the part that the store sends.
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get).
+    pub async fn spans(
+        &self,
+        doc_id: DocId,
+        revision: u64,
+        sha256: Option<&str>,
+        spans: Vec<CharSpan>,
+    ) -> Result<Vec<String>> {
+        let got = self.blobs.get(&path(doc_id, revision)).await?;
+        let mut reading = SpanReading::new(spans);
+        if got.meta.size <= MAX_BUFFERED_BYTES {
+            reading = reading.read(got.bytes().await?).await?;
+        } else {
+            let mut parts = got.into_stream();
+            while let Some(part) = parts.try_next().await? {
+                reading = reading.read(part).await?;
+            }
+        }
+        reading.finish(sha256, || description(doc_id))
     }
 
     /// The documents and revisions that have a text, blocks or notes.

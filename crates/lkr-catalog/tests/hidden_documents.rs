@@ -6,7 +6,7 @@ mod support;
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use lkr_catalog::{Acceptance, Catalog, ListFilter, Task, TaskInput, TaskLists};
+use lkr_catalog::{Acceptance, Catalog, ListFilter, Task, TaskInput, TaskLists, TaskStatus};
 use lkr_domain::{Counts, DocId, Document, Fingerprint, Scope, SpaceName, SystemClock};
 use lkr_state::MemoryState;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -93,7 +93,7 @@ async fn answers(catalog: &Catalog, scope: &Scope, limit: usize, filter: &ListFi
     seen.push(format!("{:?}", catalog.stats(scope).await.unwrap()));
     seen.push(format!("generation {}", catalog.generation(scope).await.unwrap()));
     if let Scope::Spaces(spaces) = scope {
-        for name in spaces {
+        for name in &**spaces {
             seen.push(format!("{}", catalog.count_in_space(name).await.unwrap()));
             for text in 0..5 {
                 let found = catalog.document_with_text(name, &text.to_string()).await.unwrap();
@@ -104,12 +104,17 @@ async fn answers(catalog: &Catalog, scope: &Scope, limit: usize, filter: &ListFi
     for id in (0..3).flat_map(|n| [doc_id(n, 0), doc_id(n, HIDDEN_IDS)]) {
         seen.push(format!("{:?}", catalog.document_in(scope, id).await.unwrap()));
     }
-    let spaces = if let Scope::Spaces(spaces) = scope { spaces.clone() } else { BTreeSet::new() };
+    let spaces = if let Scope::Spaces(spaces) = scope { BTreeSet::clone(spaces) } else { BTreeSet::new() };
     let lists = TaskLists::Of { spaces, asked_by: None };
     let tasks = catalog.tasks(&lists, |_| true, None, limit);
     let page = tasks.await.unwrap();
     let documents: Vec<_> = page.items.iter().map(|task| task.subject).collect();
     seen.push(format!("{documents:?} {}", page.next.is_some()));
+    for status in [TaskStatus::Pending, TaskStatus::Failed] {
+        let page = catalog.tasks_with_status(&lists, Some(status), |_| true, None, limit).await.unwrap();
+        let documents: Vec<_> = page.items.iter().map(|task| task.subject).collect();
+        seen.push(format!("{status:?} {documents:?} {}", page.next.is_some()));
+    }
     seen
 }
 

@@ -59,6 +59,8 @@ mod tests {
             ("C:\\x\\Übung 1.DOCX", "Übung 1", ".DOCX"),
             ("../up.md", "up", ".md"),
             ("a.İ", "a", ".İ"),
+            ("a..md", "a.", ".md"),
+            ("..md", ".", ".md"),
             ("dir.d/name", "name", ""),
             ("mixed\\dir/名前.txt", "名前", ".txt"),
             (".pdf", ".pdf", ""),

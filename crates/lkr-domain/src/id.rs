@@ -163,7 +163,7 @@ fn hex(bytes: &[u8; 16]) -> [u8; 32] {
     text
 }
 
-fn parse_hex(text: &str) -> Result<[u8; 16], ParseIdError> {
+pub(crate) fn parse_hex(text: &str) -> Result<[u8; 16], ParseIdError> {
     if text.len() != 32 {
         return Err(ParseIdError);
     }

@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +15,14 @@ pub struct SpaceName(String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidSpaceName;
 
-/// The spaces in which a caller's documents are looked for. To the caller, other documents do not exist.
+/// The spaces in which a caller's documents are looked for. To the caller, other documents do not exist. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Every space.
     #[default]
     All,
     /// These spaces.
-    Spaces(BTreeSet<SpaceName>),
+    Spaces(Arc<BTreeSet<SpaceName>>),
 }
 
 /// The limits of an API key. It sees and does no more, whatever its owner may.
@@ -113,13 +113,13 @@ impl Scope {
     /// The scope of one space.
     #[must_use]
     pub fn of(space: SpaceName) -> Self {
-        Self::Spaces(BTreeSet::from([space]))
+        Self::from_iter([space])
     }
 
     /// The scope that contains no space.
     #[must_use]
-    pub const fn none() -> Self {
-        Self::Spaces(BTreeSet::new())
+    pub fn none() -> Self {
+        Self::Spaces(Arc::default())
     }
 
     /// Whether the space is in the scope.
@@ -161,7 +161,7 @@ impl KeyScope {
 
 impl FromIterator<SpaceName> for Scope {
     fn from_iter<I: IntoIterator<Item = SpaceName>>(spaces: I) -> Self {
-        Self::Spaces(spaces.into_iter().collect())
+        Self::Spaces(Arc::new(spaces.into_iter().collect()))
     }
 }
 

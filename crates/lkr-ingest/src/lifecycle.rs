@@ -104,10 +104,9 @@ pub(crate) async fn discard_failed(state: &IngestState, space: &SpaceName) -> Re
     const PAGE: usize = 100;
     let catalog = &state.ports.catalog;
     let lists = TaskLists::Of { spaces: BTreeSet::from([space.clone()]), asked_by: None };
-    let has_failed = |task: &Task| task.status == TaskStatus::Failed;
     let mut after: Option<TaskId> = None;
     loop {
-        let page = catalog.tasks(&lists, has_failed, after, PAGE).await?;
+        let page = catalog.tasks_with_status(&lists, Some(TaskStatus::Failed), |_| true, after, PAGE).await?;
         for doc_id in page.items.iter().filter_map(|task| task.subject.doc_id()) {
             let attempt = || async {
                 let document = catalog.document_state(doc_id).await?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lkr_domain::AuditId;
 use serde::Deserialize;
 use time::OffsetDateTime;
 
@@ -14,7 +15,7 @@ pub enum Treatment {
     CopyFor(Duration),
     /// Copied with what is left until the field `expires_at` of their JSON; without it they never expire.
     CopyUntilExpiry,
-    /// Copied with what is left of this lifetime since the field `at` of their JSON.
+    /// Copied with what is left of this lifetime since the field `at` of their JSON, or without it since the id in their key was made.
     CopyForSince(Duration),
     /// Left out: they concern running processes, or are made again.
     LeaveOut,
@@ -157,15 +158,16 @@ impl Treatment {
         matches!(self, Self::CopyFor(_) | Self::CopyUntilExpiry | Self::CopyForSince(_))
     }
 
-    /// How long the copy of a record with this value lives from `now` on.
-    pub(crate) fn lifetime(self, value: &[u8], now: OffsetDateTime) -> Lifetime {
+    /// How long the copy of a record with this key and value lives from `now` on.
+    pub(crate) fn lifetime(self, key: &str, value: &[u8], now: OffsetDateTime) -> Lifetime {
         let end = match self {
             Self::Copy => None,
             Self::CopyFor(lifetime) => return Lifetime::For(lifetime),
             Self::LeaveOut => return Lifetime::Over,
             Self::CopyUntilExpiry => times(value).expires_at,
             Self::CopyForSince(lifetime) => {
-                times(value).at.and_then(|at| at.checked_add(lifetime.try_into().ok()?))
+                let at = times(value).at.or_else(|| made_at(key));
+                at.and_then(|at| at.checked_add(lifetime.try_into().ok()?))
             }
         };
         match end.map(|end| Duration::try_from(end - now)) {
@@ -199,6 +201,13 @@ fn times(value: &[u8]) -> Times {
     serde_json::from_slice(value).unwrap_or_default()
 }
 
+/// When the id at the end of a key was made. Ids of all kinds begin with that time.
+fn made_at(key: &str) -> Option<OffsetDateTime> {
+    let (_, id) = key.rsplit_once('/')?;
+    let id: AuditId = id.parse().ok()?;
+    OffsetDateTime::from_unix_timestamp_nanos(i128::from(id.unix_ms()) * 1_000_000).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use time::macros::datetime;
@@ -223,16 +232,28 @@ mod tests {
     #[test]
     fn lifetime_follows_from_the_times_in_the_value() {
         let session = br#"{"v":"1","username":"u","expires_at":"2026-03-01T13:00:00Z"}"#;
+        let lifetime = |treatment: Treatment, value: &[u8], now| treatment.lifetime("x/y", value, now);
         let until = Treatment::CopyUntilExpiry;
-        assert_eq!(until.lifetime(session, NOW), Lifetime::For(Duration::from_secs(3_600)));
-        assert_eq!(until.lifetime(session, NOW + Duration::from_secs(3_600)), Lifetime::Over);
-        assert_eq!(until.lifetime(br#"{"v":"1","expires_at":null}"#, NOW), Lifetime::ForEver);
-        assert_eq!(until.lifetime(b"damaged", NOW), Lifetime::ForEver);
+        assert_eq!(lifetime(until, session, NOW), Lifetime::For(Duration::from_secs(3_600)));
+        assert_eq!(lifetime(until, session, NOW + Duration::from_secs(3_600)), Lifetime::Over);
+        assert_eq!(lifetime(until, br#"{"v":"1","expires_at":null}"#, NOW), Lifetime::ForEver);
+        assert_eq!(lifetime(until, b"damaged", NOW), Lifetime::ForEver);
         let entry = br#"{"v":"1","at":"2026-02-28T12:00:00Z","actor":"a"}"#;
-        assert_eq!(Treatment::CopyForSince(2 * DAY).lifetime(entry, NOW), Lifetime::For(DAY));
-        assert_eq!(Treatment::CopyForSince(DAY).lifetime(entry, NOW), Lifetime::Over);
-        assert_eq!(Treatment::CopyFor(DAY).lifetime(b"", NOW), Lifetime::For(DAY));
-        assert_eq!(Treatment::Copy.lifetime(session, NOW), Lifetime::ForEver);
-        assert_eq!(Treatment::LeaveOut.lifetime(session, NOW), Lifetime::Over);
+        assert_eq!(lifetime(Treatment::CopyForSince(2 * DAY), entry, NOW), Lifetime::For(DAY));
+        assert_eq!(lifetime(Treatment::CopyForSince(DAY), entry, NOW), Lifetime::Over);
+        assert_eq!(lifetime(Treatment::CopyFor(DAY), b"", NOW), Lifetime::For(DAY));
+        assert_eq!(lifetime(Treatment::Copy, session, NOW), Lifetime::ForEver);
+        assert_eq!(lifetime(Treatment::LeaveOut, session, NOW), Lifetime::Over);
+    }
+
+    #[test]
+    fn lifetime_without_a_time_in_the_value_follows_from_the_id_in_the_key() {
+        let id = AuditId::new();
+        let key = format!("audit/{id}");
+        let made = made_at(&key).unwrap();
+        let lifetime = |now| Treatment::CopyForSince(2 * DAY).lifetime(&key, br#"{"v":"2","e":[]}"#, now);
+        assert_eq!(lifetime(made + DAY), Lifetime::For(DAY));
+        assert_eq!(lifetime(made + 2 * DAY), Lifetime::Over);
+        assert_eq!(made_at("audit/old"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Dropping the hits that no live document record covers.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use lkr_catalog::{Catalog, DocumentRecord, DocumentTitle};
 use lkr_domain::{DocId, Document};
@@ -18,9 +18,9 @@ pub(crate) type Documents = IdMap<DocId, Document>;
 /// Titles of documents by id.
 pub(crate) type Titles = IdMap<DocId, DocumentTitle>;
 /// Records that were read, by document; `None` for documents without one that the request may show.
-pub(crate) type ReadRecords = IdMap<DocId, Option<DocumentRecord>>;
+pub(crate) type ReadRecords = IdMap<DocId, Option<Arc<DocumentRecord>>>;
 /// Document records by id.
-pub(crate) type DocumentRecords = IdMap<DocId, DocumentRecord>;
+pub(crate) type DocumentRecords = IdMap<DocId, Arc<DocumentRecord>>;
 
 /// The records behind the hits of a batch, and the hits that were dropped.
 #[derive(Debug, Default)]
@@ -31,17 +31,35 @@ pub(crate) struct Liveness {
     pub(crate) stale: BTreeSet<(DocId, u64)>,
     /// Whether a full leg lost more than half of its hits, so that live points may rank behind the stale ones.
     pub(crate) starved: bool,
-    /// Whether a stale hit belongs to a document that is live in another revision.
+    /// Whether a stale hit belongs to a document that is live in another revision, or a document changed its revision or
+    /// went between two batches.
     pub(crate) replaced: bool,
 }
 
 impl Liveness {
-    /// Adds those of another batch.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.records.extend(other.records);
-        self.stale.extend(other.stale);
-        self.starved |= other.starved;
-        self.replaced |= other.replaced;
+    /// Adds those of a later batch, whose records are newer.
+    pub(crate) fn merge(&mut self, later: Self) {
+        self.replaced |= later.replaced;
+        self.starved |= later.starved;
+        for (doc_id, _) in later.stale.iter().filter(|(doc_id, _)| !later.records.contains_key(doc_id)) {
+            self.replaced |= self.records.remove(doc_id).is_some();
+        }
+        for (doc_id, record) in later.records {
+            let revision = record.revision();
+            let before = self.records.insert(doc_id, record);
+            self.replaced |= before.is_some_and(|before| before.revision() != revision);
+        }
+        self.stale.extend(later.stale);
+    }
+
+    /// Drops the hits of earlier batches that are not live by the records of later ones.
+    pub(crate) fn drop_replaced(&self, legs: &mut Legs) {
+        if !self.replaced {
+            return;
+        }
+        for leg in &mut legs.all {
+            leg.hits.retain(|hit| is_live(&self.records, revision(&hit.origin)));
+        }
     }
 
     /// The documents of candidates.
@@ -54,15 +72,15 @@ impl Liveness {
         self.records_of(candidates).map(|(id, record)| Ok((id, record.title()?))).collect()
     }
 
-    fn records_of(&self, candidates: &[Candidate]) -> impl Iterator<Item = (DocId, &DocumentRecord)> {
+    fn records_of(&self, candidates: &[Candidate]) -> impl Iterator<Item = (DocId, &Arc<DocumentRecord>)> {
         let ids: BTreeSet<DocId> = candidates.iter().map(|candidate| candidate.origin.doc_id).collect();
         ids.into_iter().filter_map(|id| Some((id, self.records.get(&id)?)))
     }
 }
 
-/// Drops the hits that do not belong to the recorded revision of a live document in the scope that the filter expression
-/// matches. Records are read after the hits, so that a document is never shown after its delete has completed, in a space
-/// that it has left, or with fields that it no longer has. `read` are those that were read before.
+/// Drops the hits that do not belong to the recorded revision of a live document in the scope that the filters match.
+/// Records are read after the hits, so that a document is never shown after its delete has completed, in a space that it
+/// has left, or with fields that it no longer has. `read` are those that were read before.
 pub(crate) async fn retain_live(
     catalog: &Catalog,
     request: &SearchRequest,
@@ -116,7 +134,7 @@ pub(crate) async fn read_records(
     let ids: BTreeSet<DocId> = documents.collect();
     let ids: Vec<DocId> = ids.into_iter().collect();
     let records = catalog.document_records(&ids).await?;
-    let shown = |record: Option<DocumentRecord>| -> Result<Option<DocumentRecord>> {
+    let shown = |record: Option<Arc<DocumentRecord>>| -> Result<Option<Arc<DocumentRecord>>> {
         let Some(record) = record else { return Ok(None) };
         Ok(request.may_show(&record)?.then_some(record))
     };

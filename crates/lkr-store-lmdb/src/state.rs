@@ -28,6 +28,11 @@ const MAX_IN_PLACE: usize = 8;
 const MAX_SCANNED_IN_PLACE: usize = 32;
 /// The expiry of records that never expire.
 const NEVER: u64 = u64::MAX;
+/// In place of the expiry, records that never expire begin with this in the highest byte and their version in the others. As an expiry
+/// it would be half a million years away.
+const VERSION_ALONE: u64 = 0xfe << 56;
+/// The versions that have room beside it.
+const MAX_VERSION_ALONE: u64 = (1 << 56) - 1;
 /// The counter for versions. It is shared by all keys, so that a key that is created again gets a new version.
 const VERSIONS: &str = "versions";
 
@@ -129,7 +134,8 @@ impl StateStore for LmdbState {
     }
 }
 
-/// A record as it is stored: expiry in microseconds since 1970, version, value.
+/// A record as it is stored: expiry in microseconds since 1970, version, value; or [`VERSION_ALONE`] with the version, value. Stores of
+/// format 5 have the first form alone.
 struct StoredRecord<'t> {
     expires: u64,
     version: u64,
@@ -140,15 +146,22 @@ impl<'t> StoredRecord<'t> {
     fn decode(checksummed: &'t [u8], key: &str) -> InternalResult<Self> {
         let name = || format!("the record {key}");
         let mut fields = FieldReader(strip_checksum(checksummed, name)?);
-        let parts = fields.u64().zip(fields.u64());
-        let (expires, version) = parts.ok_or_else(|| damaged(name))?;
+        let expires = fields.u64().ok_or_else(|| damaged(name))?;
+        if expires & !MAX_VERSION_ALONE == VERSION_ALONE {
+            return Ok(Self { expires: NEVER, version: expires & MAX_VERSION_ALONE, value: fields.0 });
+        }
+        let version = fields.u64().ok_or_else(|| damaged(name))?;
         Ok(Self { expires, version, value: fields.0 })
     }
 
     fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(16 + self.value.len());
-        bytes.extend_from_slice(&self.expires.to_le_bytes());
-        bytes.extend_from_slice(&self.version.to_le_bytes());
+        if self.expires == NEVER && self.version <= MAX_VERSION_ALONE {
+            bytes.extend_from_slice(&(VERSION_ALONE | self.version).to_le_bytes());
+        } else {
+            bytes.extend_from_slice(&self.expires.to_le_bytes());
+            bytes.extend_from_slice(&self.version.to_le_bytes());
+        }
         bytes.extend_from_slice(self.value);
         with_checksum(&bytes)
     }
@@ -314,6 +327,35 @@ mod tests {
         let txn = kb.snapshot().unwrap();
         assert!(!any_expired(&kb, &txn).unwrap());
         assert_eq!((kb.tables.state.len(&txn).unwrap(), kb.tables.expiries.len(&txn).unwrap()), (3, 2));
+    }
+
+    #[test]
+    fn record_of_format_5_is_read_as_it_is() {
+        let payload = [&NEVER.to_le_bytes()[..], &7_u64.to_le_bytes(), b"value"].concat();
+        let checksummed = with_checksum(&payload);
+        let stored = StoredRecord::decode(&checksummed, "a/key").unwrap();
+        assert_eq!((stored.expires, stored.version, stored.value), (NEVER, 7, &b"value"[..]));
+        let short = stored.encode();
+        assert_eq!(short.len(), checksummed.len() - 8);
+        let again = StoredRecord::decode(&short, "a/key").unwrap();
+        assert_eq!((again.expires, again.version, again.value), (NEVER, 7, &b"value"[..]));
+    }
+
+    #[test]
+    fn decoded_record_is_the_encoded_one() {
+        let now = clock::now();
+        for expires in [0, now, MAX_VERSION_ALONE, NEVER - 1, NEVER] {
+            for version in [0, 1, MAX_VERSION_ALONE, MAX_VERSION_ALONE + 1, u64::MAX] {
+                for value in [&b""[..], b"value"] {
+                    let encoded = StoredRecord { expires, version, value }.encode();
+                    let decoded = StoredRecord::decode(&encoded, "").unwrap();
+                    assert_eq!((decoded.expires, decoded.version, decoded.value), (expires, version, value));
+                }
+            }
+        }
+        for length in 0..8 {
+            assert!(StoredRecord::decode(&with_checksum(&vec![0xfe; length]), "").is_err());
+        }
     }
 
     #[test]

@@ -182,8 +182,8 @@ async fn store_with_another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()));
     for (format, said) in [
-        (1_u32, "has format 1, which an earlier version wrote; this version reads format 5"),
-        (6, "has format 6, which a newer version wrote; this version reads format 5"),
+        (1_u32, "has format 1, which an earlier version wrote; this version reads format 6"),
+        (7, "has format 7, which a newer version wrote; this version reads format 6"),
     ] {
         set_format(folder.path(), format);
         let (kind, line) = refusal(folder.path());
@@ -259,7 +259,7 @@ async fn store_of_format_3_is_opened_as_it_is() {
     assert_eq!(stored_format(folder.path()), 3, "the check changed nothing");
 
     drop(LmdbStore::open(folder.path(), common::exact()).unwrap());
-    assert_eq!(stored_format(folder.path()), 5);
+    assert_eq!(stored_format(folder.path()), 6);
     let lengths = vector_lengths(folder.path());
     assert_eq!(lengths, [8 + 4 * DIMS; 50], "no row was written");
     let store = LmdbStore::open(folder.path(), common::exact()).unwrap();

@@ -5,7 +5,10 @@ use futures_util::Stream;
 use lkr_catalog::{ListFilter, NodeRecord, Page, StoredOriginal};
 use lkr_domain::{Chunk, DocId, Document, Layer, Node, Scope};
 
-use crate::{KnowledgeBase, Result, error::During};
+use crate::{
+    KnowledgeBase, Result,
+    error::{During, check_limit},
+};
 
 /// A live document with its nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +35,9 @@ const MAX_READ_ATTEMPTS: usize = 3;
 
 impl KnowledgeBase {
     /// Lists the documents in the scope, newest first, starting after `after`.
+    ///
+    /// # Errors
+    /// `Invalid` if `limit` is 0.
     pub async fn list(
         &self,
         scope: &Scope,
@@ -39,6 +45,7 @@ impl KnowledgeBase {
         after: Option<DocId>,
         limit: usize,
     ) -> Result<Page<Document, DocId>> {
+        check_limit(limit, "list documents")?;
         self.shared.catalog.list(scope, filter, after, limit).await.during("list documents")
     }
 
@@ -75,11 +82,17 @@ impl KnowledgeBase {
     }
 
     /// Up to `limit` chunks of a live document, starting at ordinal `from`.
+    ///
+    /// # Errors
+    /// `Invalid` if `limit` is 0.
     pub async fn chunks(&self, doc_id: DocId, from: u32, limit: u32) -> Result<Option<ChunkPage>> {
         self.chunks_in(&Scope::All, doc_id, from, limit).await
     }
 
     /// Up to `limit` chunks of a live document of the scope, starting at ordinal `from`.
+    ///
+    /// # Errors
+    /// `Invalid` if `limit` is 0.
     pub async fn chunks_in(
         &self,
         scope: &Scope,
@@ -87,6 +100,7 @@ impl KnowledgeBase {
         from: u32,
         limit: u32,
     ) -> Result<Option<ChunkPage>> {
+        check_limit(limit as usize, "read chunks")?;
         self.read_consistent(scope, doc_id, "read chunks", |document: Document| async move {
             let items = lkr_catalog::chunks(&*self.shared.vectors, &document, from, limit).await?;
             let next = from.saturating_add(limit);

@@ -40,6 +40,14 @@ impl<T, E: Into<SourceError>> During<T> for std::result::Result<T, E> {
     }
 }
 
+/// Refuses a page of no items: who reads page after page would never come to the end.
+pub(crate) fn check_limit(limit: usize, operation: &'static str) -> Result<()> {
+    match limit {
+        0 => Err(Error::new(ErrorKind::Invalid, operation, "limit is 0, at least 1 is required")),
+        _ => Ok(()),
+    }
+}
+
 /// The kind and the source of an [`Error`] whose operation is not known yet.
 pub(crate) struct SourceError {
     kind: ErrorKind,

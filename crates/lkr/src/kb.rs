@@ -20,7 +20,11 @@ use lkr_state::{Peers, StateStore, TaskQueue, Write};
 use lkr_taxonomy::Taxonomy;
 use lkr_vectors::VectorStore;
 
-use crate::{Builder, Error, ErrorKind, Result, embedders::Embedders, error::During};
+use crate::{
+    Builder, Error, ErrorKind, Result,
+    embedders::Embedders,
+    error::{During, check_limit},
+};
 
 /// A knowledge base: documents can be added, changed, deleted and searched. Cheap to clone; clones share all state.
 #[derive(Debug, Clone)]
@@ -107,6 +111,9 @@ impl KnowledgeBase {
     }
 
     /// Lists the tasks of `lists` that `keep` accepts, newest first, starting after `after`.
+    ///
+    /// # Errors
+    /// `Invalid` if `limit` is 0.
     pub async fn tasks(
         &self,
         lists: &TaskLists,
@@ -114,7 +121,25 @@ impl KnowledgeBase {
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<Page<Task, TaskId>> {
+        check_limit(limit, "list tasks")?;
         self.shared.catalog.tasks(lists, keep, after, limit).await.during("list tasks")
+    }
+
+    /// The same of the tasks with a status, if one is given. It reads no tasks that are done, unless the status is that.
+    ///
+    /// # Errors
+    /// `Invalid` if `limit` is 0.
+    pub async fn tasks_with_status(
+        &self,
+        lists: &TaskLists,
+        status: Option<TaskStatus>,
+        keep: impl Fn(&Task) -> bool,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<Page<Task, TaskId>> {
+        check_limit(limit, "list tasks")?;
+        let page = self.shared.catalog.tasks_with_status(lists, status, keep, after, limit).await;
+        page.during("list tasks")
     }
 
     /// Deletes a document and returns the number of its live points; zeros if it is unknown or unfinished. The task of

@@ -10,7 +10,10 @@ pub use lkr_spaces::{
 };
 use lkr_state::Write;
 
-use crate::{Error, KnowledgeBase, Result, error::During};
+use crate::{
+    Error, KnowledgeBase, Result,
+    error::{During, check_limit},
+};
 
 /// What a space contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -68,6 +71,9 @@ impl KnowledgeBase {
     }
 
     /// The live documents of a space in an order, starting after `after`.
+    ///
+    /// # Errors
+    /// `Invalid` if `limit` is 0.
     pub async fn list_space(
         &self,
         space: &SpaceName,
@@ -75,6 +81,7 @@ impl KnowledgeBase {
         after: Option<DocId>,
         limit: usize,
     ) -> Result<Page<Document, DocId>> {
+        check_limit(limit, "list documents")?;
         self.shared.catalog.list_space(space, order, after, limit).await.during("list documents")
     }
 
@@ -96,12 +103,12 @@ impl KnowledgeBase {
         spaces: impl IntoIterator<Item = &'s SpaceName, IntoIter: Send> + Send,
     ) -> Result<Vec<SpaceCounts>> {
         let catalog = &self.shared.catalog;
-        // Documents move from unfinished to live, so reading in this order misses none.
-        let unfinished = catalog.unfinished_by_space().await.during("count documents")?;
         let mut counts = Vec::new();
         for space in spaces {
+            // Documents move from unfinished to live, so reading in this order misses none.
+            let unfinished = catalog.unfinished_in_space(space).await.during("count documents")?;
             let live = catalog.count_in_space(space).await.during("count documents")?;
-            counts.push(SpaceCounts { live, unfinished: unfinished.get(space).copied().unwrap_or_default() });
+            counts.push(SpaceCounts { live, unfinished });
         }
         Ok(counts)
     }

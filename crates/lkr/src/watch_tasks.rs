@@ -3,7 +3,10 @@
 use lkr_catalog::{Task, TaskChange};
 use lkr_domain::TaskId;
 
-use crate::{KnowledgeBase, Result, error::During};
+use crate::{
+    KnowledgeBase, Result,
+    error::{During, check_limit},
+};
 
 impl KnowledgeBase {
     /// The last change of each task that changed within [`CHANGE_KEPT`](crate::CHANGE_KEPT), in any process. Who asks at least
@@ -18,11 +21,15 @@ impl KnowledgeBase {
     }
 
     /// Up to `limit` unfinished tasks, beyond `after`, and where the next page begins.
+    ///
+    /// # Errors
+    /// `Invalid` if `limit` is 0.
     pub async fn unfinished_tasks(
         &self,
         after: Option<&str>,
         limit: usize,
     ) -> Result<(Vec<Task>, Option<String>)> {
+        check_limit(limit, "list tasks")?;
         let (ids, next) = self.shared.catalog.unfinished(after, limit).await.during("list tasks")?;
         Ok((self.tasks_with(&ids).await?, next))
     }

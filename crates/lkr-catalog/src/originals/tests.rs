@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use lkr_domain::DocId;
+use lkr_domain::{DocId, Original};
 use time::macros::datetime;
 
 use super::*;
@@ -26,6 +26,11 @@ fn lesson_25_file_names_are_reduced_to_safe_names() {
         ("..", "__"),
         (".htaccess.txt", "_htaccess.txt"),
         ("...x.txt", "___x.txt"),
+        ("a..md", "a..md"),
+        ("..md", "_.md"),
+        ("....md", "___.md"),
+        (".md", "_md"),
+        ("...", "___"),
         ("a\0b\r\nc.txt", "a_b__c.txt"),
         ("invoice\u{202e}fdp.txt", "invoice_fdp.txt"),
         ("Übung #1 [neu] 50%?.txt", "Übung #1 [neu] 50%?.txt"),
@@ -62,6 +67,37 @@ async fn stored_file_is_read_completely_and_in_ranges() {
     originals.delete(name).await.unwrap();
     originals.delete(name).await.unwrap();
     assert!(originals.get(name).await.unwrap().is_none());
+}
+
+/// The first ten bytes of a file of `length` bytes whose last byte was changed, or removed, after it was stored.
+async fn part_of_damaged(length: usize, is_shorter: bool) -> Result<Vec<u8>> {
+    const PATH: &str = "2026/11/a.txt";
+    let folder = tempfile::tempdir().unwrap();
+    let originals = Originals::in_folder(folder.path().to_owned());
+    let (mut bytes, mut file) = (vec![b'x'; length], tempfile::tempfile().unwrap());
+    file.write_all(&bytes).unwrap();
+    let sha256 = originals.put(PATH, &file, length as u64).await.unwrap();
+    let (path, file_name) = (PATH.to_owned(), "a.txt".to_owned());
+    let original = Original { path, file_name, size_bytes: length as u64, sha256: Some(sha256) };
+    let stored = originals.get(PATH).await.unwrap().unwrap();
+    let part: Vec<Bytes> = stored.read_part(2..4, &original).await.unwrap().try_collect().await.unwrap();
+    assert_eq!(part.concat(), b"xx");
+    bytes.truncate(length - 1);
+    bytes.extend((!is_shorter).then_some(b'y'));
+    std::fs::write(folder.path().join(PATH), &bytes).unwrap();
+    let stored = originals.get(PATH).await.unwrap().unwrap();
+    let part: Vec<Bytes> = stored.read_part(0..10, &original).await?.try_collect().await.unwrap();
+    Ok(part.concat())
+}
+
+#[tokio::test]
+async fn part_of_a_damaged_file_is_served_only_if_the_file_is_large() {
+    let largest = usize::try_from(MAX_CHECKED_BYTES).unwrap();
+    for (length, is_shorter) in [(100, false), (largest, false), (largest + 2, true)] {
+        let error = part_of_damaged(length, is_shorter).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{length}: {error}");
+    }
+    assert_eq!(part_of_damaged(largest + 1, false).await.unwrap(), [b'x'; 10]);
 }
 
 #[tokio::test]

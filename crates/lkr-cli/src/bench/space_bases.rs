@@ -74,7 +74,7 @@ impl SpaceBases {
 
     /// All spaces of `many` but the one that no search reads.
     pub(super) fn all(&self) -> Scope {
-        Scope::Spaces(self.spaces.iter().cloned().collect())
+        self.spaces.iter().cloned().collect()
     }
 
     /// The date from which on one in `share` documents of `one` is.

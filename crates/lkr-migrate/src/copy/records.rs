@@ -53,7 +53,7 @@ pub fn copies(records: impl IntoIterator<Item = (Key, Bytes)>, now: OffsetDateTi
 
 /// The write of a record's copy; `None` if it is left out.
 fn write(key: Key, value: Bytes, now: OffsetDateTime) -> Option<Write> {
-    match treatment_of(&key).lifetime(&value, now) {
+    match treatment_of(&key).lifetime(&key, &value, now) {
         Lifetime::ForEver => Some(Write::put(key, Expect::Any, value)),
         Lifetime::For(ttl) => Some(Write::put_for(key, Expect::Any, value, ttl)),
         Lifetime::Over => None,

@@ -81,7 +81,7 @@ impl ComparedRecords {
             }
             return Ok(());
         }
-        let is_over = treatment.lifetime(&record.value, OffsetDateTime::now_utc()) == Lifetime::Over;
+        let is_over = treatment.lifetime(key, &record.value, OffsetDateTime::now_utc()) == Lifetime::Over;
         match (source, target) {
             (Some((_, source)), Some((_, target))) => {
                 if source.value != target.value {

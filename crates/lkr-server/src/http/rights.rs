@@ -98,14 +98,15 @@ impl Rights {
     /// The lists that contain every task that the caller sees, of the named spaces or of all.
     pub(crate) fn task_lists(&self, named: Option<&Scope>) -> TaskLists {
         if let Some(Scope::Spaces(spaces)) = named {
-            return TaskLists::Of { spaces: spaces.clone(), asked_by: None };
+            return TaskLists::Of { spaces: BTreeSet::clone(spaces), asked_by: None };
         }
-        let Scope::Spaces(mut spaces) = self.readable() else { return TaskLists::All };
+        let Scope::Spaces(spaces) = self.readable() else { return TaskLists::All };
         if self.caller.is_unrestricted_admin() {
             return TaskLists::All;
         }
         // Spaces that are being deleted are unreadable, but their managers see the task that deletes them.
         let managed = self.directory.spaces().map(|space| &space.name);
+        let mut spaces = Arc::unwrap_or_clone(spaces);
         spaces.extend(managed.filter(|space| self.is_manager(space)).cloned());
         let asked_by = match &self.caller {
             Caller::Account { .. } if self.is_limited() => self.key.map(|key| key.to_string()),

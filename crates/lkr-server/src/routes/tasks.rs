@@ -99,13 +99,11 @@ async fn list(reader: Reader, cx: RequestContext) -> HandlerResult {
     let scope = space.map(|space| rights.scope(Some(&space))).transpose()?;
     let lists = rights.task_lists(scope.as_ref());
     let keep = |task: &Task| {
-        status.is_none_or(|status| task.status == status)
-            && scope
-                .as_ref()
-                .is_none_or(|scope| task.space.as_ref().is_some_and(|space| scope.contains(space)))
+        scope.as_ref().is_none_or(|scope| task.space.as_ref().is_some_and(|space| scope.contains(space)))
             && rights.may_read_task(task)
     };
-    let page = cx.services()?.kb.tasks(&lists, keep, after, limit as usize).await.for_read()?;
+    let kb = &cx.services()?.kb;
+    let page = kb.tasks_with_status(&lists, status, keep, after, limit as usize).await.for_read()?;
     ApiResponse::ok(&TaskList::new(page.items, page.next.map(|id| cursor('t', id))))
 }
 

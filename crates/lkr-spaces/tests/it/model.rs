@@ -245,7 +245,7 @@ fn compare(model: &Model, directory: &Directory) {
         }
         let scope = match caller {
             Caller::Everything => Scope::All,
-            _ => Scope::Spaces(readable),
+            _ => readable.into_iter().collect(),
         };
         assert_eq!(directory.readable(&caller), scope, "{caller:?}: {model:?}");
         assert_eq!(directory.is_manager_anywhere(&caller), manages, "{caller:?}: {model:?}");

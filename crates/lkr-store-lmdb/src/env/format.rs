@@ -12,10 +12,10 @@ use crate::{
     verify::Finding,
 };
 
-pub(super) const FORMAT: u32 = 5;
-/// The formats whose rows are read as they are. Rows of dense vectors had four bytes a value in format 3, and weights in posting
-/// lists in format 4.
-const READ: [u32; 3] = [3, 4, FORMAT];
+pub(super) const FORMAT: u32 = 6;
+/// The formats whose rows are read as they are. Rows of dense vectors had four bytes a value in format 3, weights in posting lists in
+/// format 4, and records that never expire had an expiry in format 5.
+const READ: [u32; 4] = [3, 4, 5, FORMAT];
 /// The earlier format that [`migrate`] changes.
 const MIGRATED: u32 = 2;
 

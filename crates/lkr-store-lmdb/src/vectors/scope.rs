@@ -38,7 +38,7 @@ impl PointScope {
         let live = bitmap::read(kb, txn, collection, Field::Live)?;
         let Scope::Spaces(names) = scope else { return Ok(Self::All { ids: live }) };
         let (mut spaces, mut ids) = (Vec::new(), RoaringBitmap::new());
-        for name in names {
+        for name in &**names {
             let of_space = bitmap::read(kb, txn, collection, Field::Tag(SPACE_TAG, name.as_str()))?;
             if !of_space.is_empty() {
                 spaces.push(SpaceKey::of(name.as_str()));

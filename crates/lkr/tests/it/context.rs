@@ -5,12 +5,13 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
-use futures_util::stream::BoxStream;
+use futures_util::{future::join_all, stream::BoxStream};
 use lkr::{ContextRequest, ContextResponse, DocId, KnowledgeBase, NewDocument, SearchRequest};
 use lkr_text::{prompt_tokens, sentences};
 use object_store::{
@@ -186,11 +187,13 @@ async fn context_repeats_no_text_of_two_documents() {
     assert_eq!(response.text.matches(notice).count(), 1, "{}", response.text);
 }
 
-/// A blob store that reads nothing while it is away.
+/// A blob store that reads nothing while it is away, and takes a while to read.
 #[derive(Debug, Default)]
 struct Unreliable {
     blobs: InMemory,
     is_away: AtomicBool,
+    reading: AtomicUsize,
+    most_reading: AtomicUsize,
 }
 
 impl fmt::Display for Unreliable {
@@ -222,6 +225,10 @@ impl ObjectStore for Unreliable {
         if self.is_away.load(Ordering::SeqCst) {
             return Err(object_store::Error::Generic { store: "test", source: "away".into() });
         }
+        let reading = self.reading.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_reading.fetch_max(reading, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        self.reading.fetch_sub(1, Ordering::SeqCst);
         self.blobs.get_opts(path, options).await
     }
 
@@ -264,4 +271,45 @@ async fn context_without_texts_is_not_merged_and_says_so() {
         response.warnings.iter().any(|warning| warning.contains("texts are unavailable")),
         "{response:?}"
     );
+}
+
+#[tokio::test]
+async fn contexts_read_few_texts_at_once() {
+    let blobs = Arc::new(Unreliable::default());
+    let stores = TestStores { blobs: Arc::clone(&blobs) as Arc<dyn ObjectStore>, ..TestStores::default() };
+    let kb = stores.open(None).await;
+    add(&kb, "# Moons\n\n## Io\n\nIo has lava.\n\n## Europa\n\nEuropa has ice.\n".to_owned()).await;
+    blobs.most_reading.store(0, Ordering::SeqCst);
+    let request = ContextRequest::new("lava and ice");
+    let contexts = join_all((0..48).map(|_| kb.context(&request))).await;
+    assert!(contexts.into_iter().all(|context| context.unwrap().passages[0].chunk_ids.len() == 2));
+    let most = blobs.most_reading.load(Ordering::SeqCst);
+    assert!((1..=16).contains(&most), "{most} texts were read at once");
+}
+
+#[tokio::test]
+async fn context_of_a_long_text_is_cut_out_of_it() {
+    let kb = TestStores::default().open(None).await;
+    let filler = |n: u32| format!("## Part {n}\n\n{}\n\n", "Dust é東😀 lies on the moon. ".repeat(1_500));
+    let filler = |parts: std::ops::Range<u32>| parts.map(filler).collect::<String>();
+    let text = format!(
+        "# Moons\n\n{}## Io\n\nIo has lava.\n\n## Europa\n\nEuropa has ice.\n\n{}",
+        filler(0..15),
+        filler(15..30)
+    );
+    assert!(text.len() > 1 << 20);
+    let doc_id = add(&kb, text).await;
+    let text = kb.text(doc_id).await.unwrap().unwrap();
+    let response =
+        kb.context(&ContextRequest { max_tokens: 400, ..ContextRequest::new("lava and ice") }).await;
+    let response = response.unwrap();
+    assert!(
+        response
+            .passages
+            .iter()
+            .any(|passage| passage.text.contains("Io has lava.") && passage.text.contains("Europa has ice."))
+    );
+    for passage in &response.passages {
+        assert_eq!(passage.text, part(&text, passage.char_start, passage.char_end));
+    }
 }

@@ -27,6 +27,7 @@ mod ingest;
 mod lost_records;
 mod no_runtime;
 mod outbox;
+mod pages;
 mod reembed;
 mod reembed_failures;
 mod replace;
