@@ -22,12 +22,26 @@ pub(crate) fn line(text: &str) -> String {
 /// The longest start of `text` with at most `max_tokens` tokens. It ends behind a line, else behind a word, if that costs at
 /// most half of it.
 pub(crate) fn cut(text: &str, max_tokens: usize) -> &str {
-    if prompt_tokens(text) <= max_tokens {
+    cut_by(text, max_tokens, prompt_tokens)
+}
+
+/// The longest start of `text` with at most `max_tokens` tokens as JSON, which ends as that of [`cut`].
+pub(crate) fn cut_json(text: &str, max_tokens: usize) -> &str {
+    cut_by(text, max_tokens, json_tokens)
+}
+
+/// The tokens of a text as JSON, in which some characters take several.
+pub(crate) fn json_tokens(text: &str) -> usize {
+    json(&text).map_or(usize::MAX, |json| prompt_tokens(&json))
+}
+
+fn cut_by(text: &str, max_tokens: usize, tokens: impl Fn(&str) -> usize) -> &str {
+    if tokens(text) <= max_tokens {
         return text;
     }
     // A token has a byte at least, so the end is found among these.
     let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-    let fits = |end: &usize| prompt_tokens(text.get(..*end).unwrap_or_default()) <= max_tokens;
+    let fits = |end: &usize| tokens(text.get(..*end).unwrap_or_default()) <= max_tokens;
     let longest = ends.partition_point(fits).saturating_sub(1);
     let cut = text.get(..ends.get(longest).copied().unwrap_or_default()).unwrap_or_default();
     let behind = |separator: fn(char) -> bool| {
@@ -68,6 +82,13 @@ mod tests {
             let cut = cut(&text, max_tokens);
             prop_assert!(text.starts_with(cut));
             prop_assert!(prompt_tokens(cut) <= max_tokens);
+        }
+
+        #[test]
+        fn text_cut_as_json_is_a_start_that_fits(text in "[a-z \\n\"\\\\\\x01é東]{0,99}", max_tokens in 4_usize..50) {
+            let cut = cut_json(&text, max_tokens);
+            prop_assert!(text.starts_with(cut));
+            prop_assert!(json_tokens(cut) <= max_tokens);
         }
     }
 

@@ -6,9 +6,13 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use lkr::{Document, KnowledgeBase, Scope};
 
-use crate::{Error, ErrorKind, Result, output::cut, reference::Reference};
+use crate::{
+    Error, ErrorKind, Result,
+    output::{cut, cut_json},
+    reference::Reference,
+};
 
-/// The most tokens of a part. With its document's properties it stays below the bound of an answer.
+/// The most tokens of a part.
 const PAGE_TOKENS: usize = 6_000;
 
 /// The most code points of a part, which bounds what is read and counted for it.
@@ -26,6 +30,25 @@ pub(crate) struct TextPage {
     pub(crate) next: Option<Reference>,
 }
 
+impl TextPage {
+    /// The part without what does not fit into `max_tokens` tokens as JSON.
+    pub(crate) fn within(mut self, max_tokens: usize) -> Self {
+        let kept = cut_json(&self.text, max_tokens).len();
+        if kept < self.text.len() {
+            self.text.truncate(kept);
+            self.end = self.start.saturating_add(length(&self.text));
+            let next = Reference { doc_id: self.document.doc_id, start: self.end };
+            self.next = (kept > 0).then_some(next);
+        }
+        self
+    }
+}
+
+/// The length of a text in code points.
+fn length(text: &str) -> u32 {
+    u32::try_from(text.chars().count()).unwrap_or(u32::MAX)
+}
+
 /// Reads the part of a document of the scope that begins at the reference; `None` if there is no such document. A start behind
 /// the end of the text gives an empty part.
 pub(crate) async fn read(kb: &KnowledgeBase, scope: &Scope, from: Reference) -> Result<Option<TextPage>> {
@@ -34,9 +57,8 @@ pub(crate) async fn read(kb: &KnowledgeBase, scope: &Scope, from: Reference) -> 
         code_points(stream, from.start as usize, PAGE_CHARS).await.map_err(|error| unreadable(&error))?;
     let text = cut(&read, PAGE_TOKENS);
     let is_last = text.len() == read.len() && !has_more;
-    let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
-    let end = from.start.saturating_add(length);
-    let next = (!is_last && length > 0).then_some(Reference { start: end, ..from });
+    let end = from.start.saturating_add(length(text));
+    let next = (!is_last && end > from.start).then_some(Reference { start: end, ..from });
     Ok(Some(TextPage { document, text: text.to_owned(), start: from.start, end, next }))
 }
 

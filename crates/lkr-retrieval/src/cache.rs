@@ -1,6 +1,7 @@
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use lkr_domain::{Scope, SpaceName};
 
 use crate::{LegKind, Result, SearchRequest, SearchResponse};
 
@@ -36,7 +37,8 @@ pub struct CacheSize {
 pub struct CacheKey {
     /// The request in its normal form.
     pub request: Arc<SearchRequest>,
-    /// The catalog's generation, read before the retrieval began. It grows with every visible change.
+    /// The catalog's generation, read before the models were opened and the retrieval began. It grows with every visible change
+    /// and with every change of the settings.
     pub generation: u64,
     /// The id of the embedding model; `None` without one.
     pub model: Option<String>,
@@ -123,7 +125,18 @@ fn request_bytes(request: &SearchRequest) -> usize {
     let ids = filters.doc_ids.as_ref().map_or(0, |ids| size_of_val(ids.as_slice()));
     // Parsed values take about the room of their JSON and a string each.
     let expr = filters.filter_expr.as_ref().map_or(0, |expr| 4 * expr.to_json().to_string().len());
-    size_of::<CacheKey>() + request.query.len() + texts + metadata + ids + expr
+    size_of::<CacheKey>() + request.query.len() + scope_bytes(&request.scope) + texts + metadata + ids + expr
+}
+
+/// Each caller that may not read all spaces has a set of names, which no other entry shares.
+fn scope_bytes(scope: &Scope) -> usize {
+    match scope {
+        Scope::All => 0,
+        // The nodes of the set are half full at least.
+        Scope::Spaces(names) => {
+            names.iter().map(|name| name.as_str().len() + 2 * size_of::<SpaceName>()).sum()
+        }
+    }
 }
 
 fn response_bytes(response: &SearchResponse) -> usize {
@@ -146,4 +159,18 @@ fn response_bytes(response: &SearchResponse) -> usize {
         .map_or(0, |e| size_of_val(e.legs.as_slice()) + size_of_val(e.results.as_slice()));
     let warnings: usize = response.warnings.iter().map(String::len).sum();
     size_of::<SearchResponse>() + response.query.len() + results + layers + summary + explain + warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weight_of_an_entry_includes_the_names_of_its_spaces() {
+        let bytes = |spaces: usize| {
+            let names = (0..spaces).map(|n| SpaceName::new(format!("space-{n:058}")).unwrap());
+            request_bytes(&SearchRequest { scope: names.collect(), ..SearchRequest::new("q") })
+        };
+        assert!(bytes(1_000) - bytes(0) >= 1_000 * (64 + size_of::<SpaceName>()));
+    }
 }

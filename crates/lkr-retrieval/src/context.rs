@@ -22,6 +22,7 @@ use crate::{
     warning,
 };
 use material::Material;
+use passages::{ReadError, run_texts};
 
 pub use response::{ContextPassage, ContextResponse};
 
@@ -93,8 +94,9 @@ impl Searcher {
     /// `texts` holds the extracted texts of the documents. The future may be dropped at any await.
     ///
     /// # Errors
-    /// Those of [`search`](Self::search), and `Corrupt` if the text of a document is damaged. If texts are unavailable, chunks
-    /// that follow one another are passages of their own, and a warning says so.
+    /// Those of [`search`](Self::search), `Overloaded` if too many texts are being read for contexts, and `Corrupt` if the text of
+    /// a document is damaged. If texts are unavailable, chunks that follow one another are passages of their own, and a warning
+    /// says so.
     pub async fn context(&self, request: &ContextRequest, texts: &Texts) -> Result<ContextResponse> {
         request.validate()?;
         let search = ValidatedRequest::new(&request.search())?;
@@ -136,14 +138,15 @@ impl Searcher {
         let material = Arc::new(material);
         let packed = Arc::clone(&material);
         let pieces = spawn_blocking(move || pack::pack(&packed, max_tokens)).await?;
-        let texts = match passages::texts(&material, &pieces, texts).await {
+        let texts = match run_texts(&material, &pieces, &self.state, texts).await {
             Ok(texts) => Some(texts),
-            Err((_, error)) if error.is_retryable() => {
+            Err(ReadError::Overloaded(error)) => return Err(error),
+            Err(ReadError::Text(_, error)) if error.is_retryable() => {
                 tracing::warn!(%error, "reading texts failed; the passages of a context are not merged");
                 warnings.push(warning::NOT_MERGED.to_owned());
                 None
             }
-            Err((doc_id, error)) => {
+            Err(ReadError::Text(doc_id, error)) => {
                 let current = self.state.catalog.document(doc_id).await?;
                 let revision = material.documents.get(&doc_id).map(|document| document.revision);
                 let is_unchanged = current.map(|current| current.value.revision) == revision;

@@ -7,7 +7,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// The request is invalid; the message names the key and the bound.
     Invalid,
-    /// The maximum number of searches is running; the same call may succeed later.
+    /// The maximum number of searches is running, or of texts is being read for contexts; the same call may succeed later.
     Overloaded,
     /// A store is unavailable or busy; the same call may succeed later.
     Unavailable,
@@ -30,6 +30,11 @@ impl Error {
     pub(crate) fn overloaded(limit: usize) -> Self {
         let reason = format!("{limit} searches are running already, the maximum");
         Self::new(ErrorKind::Overloaded, "search", reason)
+    }
+
+    pub(crate) fn overloaded_by_texts(limit: usize) -> Self {
+        let reason = format!("{limit} texts are read for contexts already, the maximum");
+        Self::new(ErrorKind::Overloaded, "context", reason)
     }
 }
 

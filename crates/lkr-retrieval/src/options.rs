@@ -28,7 +28,8 @@ pub struct SearchOptions {
     /// it.
     pub rerank_cooldown: Duration,
     /// How long a search waits for the language model that writes its summary. After that the summary is extractive, or
-    /// ends with what was written so far.
+    /// ends with what was written so far. Up to a minute for which the reader of a streamed summary asks for nothing does not
+    /// count.
     pub summary_timeout: Duration,
 }
 

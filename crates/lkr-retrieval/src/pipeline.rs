@@ -59,13 +59,14 @@ pub(crate) async fn answer(
     sources: &ModelSources,
     request: ValidatedRequest,
 ) -> Result<Answer> {
-    let reranking = sources.reranking(&request, state).await;
-    let summarizer = sources.summarizer(&request).await;
-    let mut search = Search::new(state, request, reranking, summarizer);
+    let mut search = Search::new(state, request);
     let mut attempts = MAX_MODEL_SWITCHES;
     loop {
-        search.encoder = search.encoder_of(sources, attempts).await?;
-        if let Some(answer) = search.try_answer().await? {
+        // The generation is read before the models are opened: a change of the settings or of a document after that makes the key
+        // obsolete.
+        let generation = search.generation().await?;
+        search.open_models(sources, attempts).await?;
+        if let Some(answer) = search.try_answer(generation).await? {
             return Ok(answer);
         }
         attempts = attempts.saturating_sub(1);
@@ -89,11 +90,10 @@ pub(crate) async fn find(
     sources: &ModelSources,
     request: ValidatedRequest,
 ) -> Result<Found> {
-    let reranking = sources.reranking(&request, state).await;
-    let mut search = Search::new(state, request, reranking, None);
+    let mut search = Search::new(state, request);
     let mut attempts = MAX_MODEL_SWITCHES;
     loop {
-        search.encoder = search.encoder_of(sources, attempts).await?;
+        search.open_models(sources, attempts).await?;
         if let Some(found) = search.run(None, Retrieval::find).await? {
             return Ok(found);
         }
@@ -139,14 +139,24 @@ struct Retrieval {
 }
 
 impl Search {
-    fn new(
-        state: &Arc<SearcherState>,
-        request: ValidatedRequest,
-        reranking: Reranking,
-        summarizer: Option<Summarizer>,
-    ) -> Self {
-        let (encoder, times) = (DenseEncoder::NoModel, Arc::default());
-        Self { state: Arc::clone(state), request, encoder, reranking, summarizer, times }
+    /// A search whose models are not opened yet.
+    fn new(state: &Arc<SearcherState>, request: ValidatedRequest) -> Self {
+        Self {
+            state: Arc::clone(state),
+            request,
+            encoder: DenseEncoder::NoModel,
+            reranking: Reranking::Off,
+            summarizer: None,
+            times: Arc::default(),
+        }
+    }
+
+    /// Opens the models that are configured now.
+    async fn open_models(&mut self, sources: &ModelSources, attempts: usize) -> Result<()> {
+        self.encoder = self.encoder_of(sources, attempts).await?;
+        self.reranking = sources.reranking(&self.request, &self.state).await;
+        self.summarizer = sources.summarizer(&self.request).await;
+        Ok(())
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit> {
@@ -162,31 +172,35 @@ impl Search {
     }
 
     /// Answers from the cache or the stores; `None` if the live vectors were switched to another model meanwhile.
-    async fn try_answer(&self) -> Result<Option<Answer>> {
-        // The generation is read before the retrieval: a change during it makes the key obsolete.
-        let key = self.cache_key().await?;
+    async fn try_answer(&self, generation: u64) -> Result<Option<Answer>> {
+        let key = self.cache_key(generation);
         if let Some(response) = self.state.cached(&key).await {
             return Ok(Some(Answer::Cached(response)));
         }
-        let answered = self.run(Some(key.generation), Retrieval::answer).await?;
+        let answered = self.run(Some(generation), Retrieval::answer).await?;
         let Some((response, legs, cacheable)) = answered else { return Ok(None) };
         let summarizer = self.summarizer.clone();
         let profile = SearchProfile { stages: self.times.stages(), legs };
         Ok(Some(Answer::New(Box::new(NewAnswer { response, key, summarizer, cacheable, profile }))))
     }
 
-    async fn cache_key(&self) -> Result<CacheKey> {
+    /// The catalog's generation.
+    async fn generation(&self) -> Result<u64> {
+        Ok(self.state.catalog.generation(&self.request.scope).await?)
+    }
+
+    fn cache_key(&self, generation: u64) -> CacheKey {
         let options = &self.state.options;
-        Ok(CacheKey {
+        CacheKey {
             request: self.request.shared(),
-            generation: self.state.catalog.generation(&self.request.scope).await?,
+            generation,
             model: self.encoder.id().map(str::to_owned),
             reranker: self.reranking.profile().map(|profile| profile.id.clone()),
             summarizer: self.summarizer.as_ref().and_then(Summarizer::model_name).map(str::to_owned),
             candidates: options.candidates,
             second_round: options.second_round,
             only: options.only,
-        })
+        }
     }
 
     /// Encodes the query, and does `work` once it is encoded, such as [`Retrieval::find`]. `generation` is the catalog's, if it was
@@ -271,7 +285,7 @@ impl Search {
         let mut begun = None;
         if options.only.is_none() && self.encoder.runs_in_process() && may_block() {
             if generation.is_none() {
-                generation = Some(state.catalog.generation(&request.scope).await?);
+                generation = Some(self.generation().await?);
             }
             if let Some(legs) = begin(&*state.vectors, request, &vector, options).await? {
                 begun = self.prepare(legs, &refinement, encoded).await;
@@ -351,6 +365,9 @@ fn warnings(request: &SearchRequest, query: EncodedQuery, retrieved: &Retrieved)
         warnings.push(warning::NO_WORDS.to_owned());
     } else if retrieved.lacks_quoted {
         warnings.push(warning::NO_QUOTED.to_owned());
+    }
+    if retrieved.lacks_documents {
+        warnings.push(warning::FEW_DOCUMENTS.to_owned());
     }
     // Vectors find something for such words unless a filter lets nothing through, and that needs no explanation.
     let asks_vectors = retrieved.legs.all.iter().any(|leg| leg.kind == LegKind::Dense && leg.queried);

@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use lkr_catalog::{DocumentRecord, metadata_tag, tag};
-use lkr_domain::{DocId, FilterExpr, Scope};
+use lkr_domain::{DocId, Document, FilterExpr, Scope, filter::FilterField};
 use lkr_vectors::{Condition, Filter};
 
 use crate::{Error, Result};
@@ -126,17 +126,40 @@ impl SearchRequest {
         within("filters.metadata", "keys", self.filters.metadata.len(), &(0..=MAX_METADATA))
     }
 
-    /// Whether a document is in the scope and the filter expression matches it.
+    /// Whether a document is in the scope and the filters match it. Points were selected by their tags, which a change of the
+    /// document sets before its record.
     pub(crate) fn may_show(&self, record: &DocumentRecord) -> Result<bool> {
         if !self.scope.contains(record.space()) {
             return Ok(false);
         }
-        let Some(expr) = &self.filters.filter_expr else { return Ok(true) };
-        Ok(expr.matches(&record.document()?))
+        Ok(!self.filters.has_field_filters() || self.filters.match_fields_of(&record.document()?))
     }
 }
 
 impl SearchFilters {
+    /// Whether a filter is about something else than the id.
+    fn has_field_filters(&self) -> bool {
+        let Self { category, source, doc_ids: _, language, metadata, filter_expr } = self;
+        let texts = [category, source, language].into_iter().any(Option::is_some);
+        texts || !metadata.is_empty() || filter_expr.is_some()
+    }
+
+    /// Whether all filters but that of the ids match a document.
+    fn match_fields_of(&self, document: &Document) -> bool {
+        let texts = [
+            (&self.category, &document.category),
+            (&self.source, &document.source),
+            (&self.language, &document.language),
+        ];
+        let has = |(key, value): (&String, &String)| {
+            let field = FilterField::Metadata(key.clone());
+            field.value_in(document).into_text().as_ref() == Some(value)
+        };
+        texts.into_iter().all(|(wanted, value)| wanted.as_ref().is_none_or(|wanted| wanted == value))
+            && self.metadata.iter().all(has)
+            && self.filter_expr.as_ref().is_none_or(|expr| expr.matches(document))
+    }
+
     /// The filter for the vector store.
     pub(crate) fn to_filter(&self) -> Filter {
         let fields = [("category", &self.category), ("source", &self.source), ("language", &self.language)];

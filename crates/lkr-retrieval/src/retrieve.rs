@@ -1,20 +1,20 @@
 //! Retrieval: rounds of querying the legs, checking hits against the records and ranking, until one round is
 //! consistent.
 
+mod again;
+
 use lkr_catalog::Catalog;
-use lkr_domain::{Chunk, DocId, Layer, PointId, SparseVector};
+use lkr_domain::{Chunk, Layer, PointId, SparseVector};
 use lkr_models::REFERENCE_SCALE;
 use lkr_vectors::{ErrorKind, Point, VectorStore};
 
 use crate::{
-    GroupBy, LegKind, Mode, Result, SearchOptions, SearchRequest, SearchStage,
-    candidate::Candidate,
-    encoded_query::{DenseQuery, EncodedQuery},
-    feedback,
-    ids::{IdMap, IdSet},
+    LegKind, Result, SearchOptions, SearchRequest, SearchStage,
+    encoded_query::EncodedQuery,
+    ids::IdMap,
     legs::{self, BegunLegs, Leg, LegLimits, Legs, LegsQuery, Selection},
-    live::{self, Documents, Liveness, ReadRecords},
-    page::{dominant_document, page, shortlist},
+    live::{self, Documents, Liveness},
+    page::{page, shortlist},
     points,
     prepare::Prepared,
     profile::StageTimes,
@@ -26,7 +26,7 @@ use crate::{
 /// The most rounds of one search. A search starts another round if documents changed during one or if its candidates
 /// were too few.
 const MAX_ROUNDS: usize = 6;
-/// The most candidates a leg lists when results are documents and many chunks belong to one.
+/// The most candidates of a leg in a later batch or round, after many hits were stale or of few documents.
 const MAX_CANDIDATES: usize = 6_400;
 
 /// The outcome of a retrieval.
@@ -44,6 +44,8 @@ pub(crate) struct Retrieved {
     pub(crate) lacks_quoted: bool,
     /// How reranking ended.
     pub(crate) rerank: RerankOutcome,
+    /// Whether the page has too few documents although the legs may have hits of others.
+    pub(crate) lacks_documents: bool,
     /// Whether it is a complete view of one state of the knowledge base.
     pub(crate) consistent: bool,
 }
@@ -145,6 +147,8 @@ struct RankedHits {
     ranked: Ranked,
     /// Chunks that were read before.
     examined: IdMap<PointId, ExaminedChunk>,
+    /// Whether there are too few documents although the legs may have hits of others.
+    lacks_documents: bool,
 }
 
 impl Round<'_> {
@@ -154,12 +158,13 @@ impl Round<'_> {
             None => self.read_generation().await?,
         };
         let Some(mut hits) = self.query_legs(limits, begun).await? else { return Ok(None) };
-        if !self.query_chunks_again(limits, &mut hits).await? {
+        if !self.query_again(limits, &mut hits).await? {
             return Ok(None);
         }
-        // Neither revision of a document that was replaced between the hits and the records would be shown.
+        // Neither revision of a document that was replaced between the hits and the records would be shown, and hits of one that was
+        // replaced between two batches are missing.
         let torn = hits.liveness.replaced && self.read_generation().await? != generation;
-        let insufficient = extend(limits, self.request, &hits);
+        let insufficient = extend(limits, &hits.liveness);
         if (torn || insufficient) && !self.is_last {
             return Ok(None);
         }
@@ -211,7 +216,7 @@ impl Round<'_> {
             return Ok(None);
         }
         let ranked = rank::rank(&legs, self.fusion_params());
-        Ok(Some(RankedHits { legs, liveness, ranked, examined }))
+        Ok(Some(RankedHits { legs, liveness, ranked, examined, lacks_documents: false }))
     }
 
     /// What was read early; nothing if documents have changed since, so that none is shown that was deleted meanwhile.
@@ -221,61 +226,10 @@ impl Round<'_> {
         Ok(if is_current { prepared } else { Prepared::default() })
     }
 
-    /// Queries the legs of the chunks a second time, in one batch, if there is reason to: the second round asks with a
-    /// query moved towards the first results, and if one document dominates the page, the others are asked for. Returns
-    /// false if the collections were switched.
-    async fn query_chunks_again(&self, limits: &LegLimits, hits: &mut RankedHits) -> Result<bool> {
-        let Stores { vectors, times, .. } = self.stores;
-        let moved = self.second_query(hits).await;
-        let Some(moved) = self.unless_switched(moved)? else { return Ok(false) };
-        let dominant = dominant(self.request, &hits.legs, &hits.ranked);
-        if moved.is_none() && dominant.is_none() {
-            return Ok(true);
-        }
-        let moved_query = EncodedQuery { dense: moved.clone(), ..EncodedQuery::default() };
-        let others_query = match &dominant {
-            Some(_) => {
-                EncodedQuery { dense: moved.or_else(|| self.query.dense.clone()), ..self.query.clone() }
-            }
-            None => EncodedQuery::default(),
-        };
-        let excluded = limits.excluded.iter().copied().chain(dominant).collect();
-        let others_limits = LegLimits { hits: self.request.top_k, excluded };
-        let moved = LegsQuery { mode: Mode::Flat, query: &moved_query, limits };
-        let others = LegsQuery { query: &others_query, limits: &others_limits, ..moved };
-        let querying = legs::query(vectors, &self.selection, [moved, others]);
-        let queried = times.measure(SearchStage::Legs, querying).await;
-        let Some(queried) = self.unless_switched(queried)? else { return Ok(false) };
-        times.measure(SearchStage::Fuse, self.rank_again(hits, queried)).await?;
-        Ok(true)
-    }
-
-    /// Adds the live hits of a second batch, and ranks again.
-    async fn rank_again(&self, hits: &mut RankedHits, mut queried: [Legs; 2]) -> Result<()> {
-        for legs in &mut queried {
-            let (catalog, read) = (self.stores.catalog, ReadRecords::default());
-            hits.liveness.merge(live::retain_live(catalog, self.request, legs, read).await?);
-        }
-        let [moved, others] = queried;
-        hits.legs.replace(moved);
-        hits.legs.merge(others);
-        hits.ranked = rank::rank(&hits.legs, self.fusion_params());
-        Ok(())
-    }
-
-    /// The query of the second round; `None` if that is off, there is no dense query, or there are no results.
-    async fn second_query(&self, hits: &RankedHits) -> lkr_vectors::Result<Option<DenseQuery>> {
-        let Some(dense) = &self.query.dense else { return Ok(None) };
-        if !self.options.second_round || self.request.mode == Mode::Flat {
-            return Ok(None);
-        }
-        feedback::second_query(self.stores.vectors, &hits.legs, &hits.ranked, dense).await
-    }
-
     /// Refines the order of the best candidates, and reads the page. The result is consistent if no point of it is
     /// gone.
     async fn finish(&self, hits: RankedHits) -> Result<Retrieved> {
-        let RankedHits { legs, liveness, mut ranked, examined } = hits;
+        let RankedHits { legs, liveness, mut ranked, examined, lacks_documents } = hits;
         let Stores { vectors, times, .. } = self.stores;
         let (refinement, request) = (self.refinement, self.request);
         let paging = (request.group_by, request.top_k);
@@ -296,7 +250,7 @@ impl Round<'_> {
         let documents = liveness.documents_of(&ranked.candidates)?;
         let contents = times.measure(SearchStage::Read, read_page(vectors, &ranked, chunks)).await?;
         let consistent = candidates.len() == shortlisted && contents.is_complete();
-        Ok(Retrieved { legs, ranked, documents, contents, lacks_quoted, rerank, consistent })
+        Ok(Retrieved { legs, ranked, documents, contents, lacks_quoted, rerank, lacks_documents, consistent })
     }
 
     /// The result of a store call; `None` if collections were switched after their aliases were resolved and another
@@ -321,18 +275,6 @@ impl Round<'_> {
     }
 }
 
-/// The document that dominates the page, if the legs may have more hits of others.
-fn dominant(request: &SearchRequest, legs: &Legs, ranked: &Ranked) -> Option<(DocId, u64)> {
-    let single = request.filters.doc_ids.as_ref().is_some_and(|ids| ids.len() == 1);
-    let more = has_more_chunks(legs);
-    let chunks = request.group_by == GroupBy::Chunk;
-    (chunks && more && !single).then(|| dominant_document(&ranked.candidates, request.top_k))?
-}
-
-fn has_more_chunks(legs: &Legs) -> bool {
-    legs.all.iter().any(|leg| leg.layer == Layer::Chunks && leg.full)
-}
-
 /// The best keyword hits of a query with literals. They are examined even if fusion ranks them low.
 fn literal_candidates(refinement: &Refinement, legs: &Legs) -> Vec<PointId> {
     let is_sparse = |leg: &&Leg| leg.layer == Layer::Chunks && leg.kind == LegKind::Sparse;
@@ -340,24 +282,22 @@ fn literal_candidates(refinement: &Refinement, legs: &Legs) -> Vec<PointId> {
     refinement.literal_hits(hits).iter().map(|hit| hit.id).collect()
 }
 
-/// Raises the limits of the next round if this one had too few live hits, and returns whether it had.
-fn extend(limits: &mut LegLimits, request: &SearchRequest, hits: &RankedHits) -> bool {
-    let RankedHits { legs, liveness, ranked, .. } = hits;
-    let few = request.group_by == GroupBy::Document && document_count(&ranked.candidates) < request.top_k;
+/// Raises the limits of the next round if this one lost so many stale hits that it may lack live ones, and returns whether it had.
+fn extend(limits: &mut LegLimits, liveness: &Liveness) -> bool {
+    if !liveness.starved {
+        return false;
+    }
     // Excluding the stale points of one large document is enough. Those of many small documents keep coming.
-    let crowded = liveness.starved && !limits.excluded.is_empty();
-    let wider = ((has_more_chunks(legs) && few) || crowded) && limits.hits < MAX_CANDIDATES;
-    if wider {
-        limits.hits = (4 * limits.hits).min(MAX_CANDIDATES);
+    if !limits.excluded.is_empty() {
+        limits.hits = widened(limits.hits);
     }
-    if liveness.starved {
-        limits.excluded.extend(&liveness.stale);
-    }
-    liveness.starved || wider
+    limits.excluded.extend(&liveness.stale);
+    true
 }
 
-fn document_count(candidates: &[Candidate]) -> usize {
-    candidates.iter().map(|candidate| candidate.origin.doc_id).collect::<IdSet<_>>().len()
+/// A larger number of hits for a leg.
+fn widened(hits: usize) -> usize {
+    (4 * hits).min(MAX_CANDIDATES).max(hits)
 }
 
 async fn read_page(

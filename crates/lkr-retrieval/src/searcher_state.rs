@@ -5,11 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lkr_catalog::Catalog;
 use lkr_vectors::VectorStore;
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit},
     time::{Instant, timeout},
 };
 
 use crate::{CacheKey, CacheSize, Error, Result, SearchCache, SearchOptions, SearchResponse};
+
+/// How many texts are read for contexts at once. Each takes up to 1 MiB of memory meanwhile.
+const MAX_TEXTS_READ: usize = 16;
 
 /// The shared state of a searcher.
 #[derive(Debug)]
@@ -19,6 +22,7 @@ pub(crate) struct SearcherState {
     pub(crate) options: SearchOptions,
     cache: Arc<dyn SearchCache>,
     permits: Arc<Semaphore>,
+    text_permits: Semaphore,
     cooldown: Mutex<Option<Cooldown>>,
 }
 
@@ -37,7 +41,8 @@ impl SearcherState {
         options: SearchOptions,
     ) -> Self {
         let permits = Arc::new(Semaphore::new(options.max_concurrent.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { vectors, catalog, options, cache, permits, cooldown: Mutex::default() }
+        let text_permits = Semaphore::new(MAX_TEXTS_READ);
+        Self { vectors, catalog, options, cache, permits, text_permits, cooldown: Mutex::default() }
     }
 
     /// The size of the cache; `None` if it cannot tell.
@@ -87,6 +92,18 @@ impl SearcherState {
             Ok(Ok(permit)) => Ok(permit),
             // The semaphore is never closed.
             Ok(Err(_)) | Err(_) => Err(Error::overloaded(self.options.max_concurrent)),
+        }
+    }
+
+    /// A permit to read a text for a context, in the order in which they were asked for.
+    ///
+    /// # Errors
+    /// `Overloaded` if none was free within the admission timeout.
+    pub(crate) async fn text_permit(&self) -> Result<SemaphorePermit<'_>> {
+        match timeout(self.options.admission_timeout, self.text_permits.acquire()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            // The semaphore is never closed.
+            Ok(Err(_)) | Err(_) => Err(Error::overloaded_by_texts(MAX_TEXTS_READ)),
         }
     }
 

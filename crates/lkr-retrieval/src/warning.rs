@@ -7,6 +7,8 @@ pub(crate) const MODEL_MISMATCH: &str =
 pub(crate) const NO_WORDS: &str = "the query contains no searchable words";
 pub(crate) const STOP_WORDS: &str = "the query consists of words that are too frequent to search for";
 pub(crate) const NO_QUOTED: &str = "no passage among the best matches contains the phrase in quotation marks";
+pub(crate) const FEW_DOCUMENTS: &str =
+    "a few documents have so many matching passages that others may be missing";
 pub(crate) const NO_RERANKER: &str = "no reranker is configured: the results are not reranked";
 pub(crate) const RERANK_FAILED: &str = "the reranker failed or took too long: the results are not reranked";
 pub(crate) const EXTRACTIVE: &str = "no language model configured: the summary is extractive";

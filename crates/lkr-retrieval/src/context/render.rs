@@ -1,13 +1,11 @@
 //! The text of a context and its passages.
 
-use std::collections::HashMap;
-
-use lkr_domain::{CharSpan, DocId};
+use lkr_domain::CharSpan;
 use lkr_text::prompt_tokens;
 
 use crate::context::{
     material::{Material, Piece},
-    passages::{Run, runs},
+    passages::{Run, RunTexts, runs},
     response::ContextPassage,
 };
 
@@ -30,12 +28,12 @@ pub(super) fn passage_head(number: usize, path: &[String]) -> String {
     format!("[{number}]{space}{}\n", path.join(" > "))
 }
 
-/// Renders the pieces, without the last ones if they do not fit in `max_tokens`. `texts` has the documents with passages of
-/// several chunks; without it, no passage has several.
+/// Renders the pieces, without the last ones if they do not fit in `max_tokens`. `texts` has the passages of several
+/// chunks; without it, no passage has several.
 pub(super) fn render(
     material: &Material,
     mut pieces: Vec<Piece>,
-    texts: Option<&HashMap<DocId, String>>,
+    texts: Option<&RunTexts>,
     max_tokens: usize,
 ) -> Rendered {
     while !pieces.is_empty() {
@@ -48,7 +46,7 @@ pub(super) fn render(
     Rendered::default()
 }
 
-fn render_all(material: &Material, pieces: &[Piece], texts: Option<&HashMap<DocId, String>>) -> Rendered {
+fn render_all(material: &Material, pieces: &[Piece], texts: Option<&RunTexts>) -> Rendered {
     let mut text = String::new();
     let mut passages = Vec::new();
     for (doc_id, runs) in runs(material, pieces, texts.is_some()) {
@@ -56,10 +54,8 @@ fn render_all(material: &Material, pieces: &[Piece], texts: Option<&HashMap<DocI
         text.push_str(&title_line(title));
         for run in runs {
             let number = passages.len() + 1;
-            let Some(passage) = passage(material, &run, number, texts.and_then(|texts| texts.get(&doc_id)))
-            else {
-                continue;
-            };
+            let texts = texts.and_then(|texts| texts.get(&doc_id)).map(Vec::as_slice).unwrap_or_default();
+            let Some(passage) = passage(material, &run, number, texts) else { continue };
             text.push_str(&passage_head(number, &passage.path));
             text.push_str(&passage.text);
             text.push_str("\n\n");
@@ -70,18 +66,23 @@ fn render_all(material: &Material, pieces: &[Piece], texts: Option<&HashMap<DocI
     Rendered { tokens: prompt_tokens(&text), text, passages }
 }
 
-fn passage(material: &Material, run: &Run, number: usize, text: Option<&String>) -> Option<ContextPassage> {
+/// A run as a passage. `texts` has the runs of its document before any of their pieces was left out.
+fn passage(
+    material: &Material,
+    run: &Run,
+    number: usize,
+    texts: &[(CharSpan, String)],
+) -> Option<ContextPassage> {
     let (first, last) = (run.pieces.first()?, run.pieces.last()?);
     let (first_chunk, last_chunk) = (material.chunks.get(&first.key)?, material.chunks.get(&last.key)?);
     let document = material.documents.get(&first.key.0)?;
     let span = run.span();
-    let cut = match (run.pieces.len(), text) {
-        (1, _) => {
-            let start = span.start.checked_sub(first_chunk.span.start)?;
-            cut(&first_chunk.text, CharSpan { start, end: start + span.len() })?
-        }
-        (_, text) => cut(text?, span)?,
+    let (from, text) = match run.pieces.len() {
+        1 => (first_chunk.span, &first_chunk.text),
+        _ => texts.iter().find(|(read, _)| read.contains(span)).map(|(read, text)| (*read, text))?,
     };
+    let start = span.start.checked_sub(from.start)?;
+    let cut = cut(text, CharSpan { start, end: start + span.len() })?;
     let ids = run.pieces.iter().map(|piece| material.chunk_id(piece.key));
     Some(ContextPassage {
         marker: format!("[{number}]"),
@@ -110,9 +111,12 @@ fn cut(text: &str, span: CharSpan) -> Option<&str> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use lkr_domain::Chunk;
+    use std::sync::Arc;
+
+    use lkr_domain::{Chunk, DocId};
 
     use super::*;
+    use crate::{assemble::QueryMarks, live::Documents};
 
     pub(in crate::context) fn doc(n: u8) -> DocId {
         DocId::from_bytes([n; 16])
@@ -130,6 +134,16 @@ pub(super) mod tests {
             pages: None,
             table_header: String::new(),
             text: text.to_owned(),
+        }
+    }
+
+    /// These chunks of documents without records.
+    pub(in crate::context) fn material(chunks: impl IntoIterator<Item = (DocId, Chunk)>) -> Material {
+        Material {
+            candidates: Vec::new(),
+            chunks: chunks.into_iter().map(|(doc_id, chunk)| ((doc_id, chunk.ordinal), chunk)).collect(),
+            documents: Documents::default(),
+            marks: QueryMarks { terms: Arc::from([]), literals: Arc::default() },
         }
     }
 

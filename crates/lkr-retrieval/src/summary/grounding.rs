@@ -15,8 +15,10 @@ use crate::{
 
 /// The most sentences of a summary.
 const MAX_SENTENCES: usize = 12;
-/// The most bytes of an answer that are read.
+/// The most bytes of an answer that are read. An answer that is longer is cut off there.
 const MAX_BYTES: usize = 8_000;
+/// The most sentences of an answer that are examined. What follows them is not read.
+const MAX_EXAMINED: usize = 100;
 /// The least share of a sentence's words that the cited results must contain. See docs/studies.md#grounding.
 const MIN_SUPPORT: f64 = 0.5;
 /// The least share of an uncited sentence's words that one result must contain to be cited for it. Small models answer
@@ -39,6 +41,10 @@ pub(super) struct Grounding {
     pending: String,
     /// The number of bytes received.
     received: usize,
+    /// Whether the answer was longer than is read.
+    is_cut: bool,
+    /// The number of sentences examined.
+    examined: usize,
     summary: Summary,
     /// The sentences so far, to drop repetitions.
     sentences: HashSet<String>,
@@ -50,16 +56,28 @@ impl Grounding {
         let summary =
             Summary { text: String::new(), citations: Vec::new(), model: Some(model.to_owned()), kind };
         let sources = response.results.iter().take(source_count).map(source).collect();
-        Self { response, sources, pending: String::new(), received: 0, summary, sentences: HashSet::new() }
+        Self {
+            response,
+            sources,
+            pending: String::new(),
+            received: 0,
+            is_cut: false,
+            examined: 0,
+            summary,
+            sentences: HashSet::new(),
+        }
     }
 
     /// Adds the next piece of the answer, and returns the next piece of the summary; empty if no grounded sentence
-    /// ended.
+    /// ended. Takes up to some tens of milliseconds.
     pub(super) fn push(&mut self, text: &str) -> String {
-        if self.received >= MAX_BYTES {
+        if self.is_cut {
             return String::new();
         }
-        self.received += text.len();
+        let room = MAX_BYTES.saturating_sub(self.received);
+        let (text, beyond) = text.split_at_checked(text.floor_char_boundary(room)).unwrap_or((text, ""));
+        self.received = self.received.saturating_add(text.len() + beyond.len());
+        self.is_cut = !beyond.trim().is_empty();
         self.pending.push_str(text);
         let pending = markers::move_inside_sentences(&self.pending);
         let mut complete = sentences(&pending);
@@ -76,11 +94,13 @@ impl Grounding {
     }
 
     /// Ends the answer. Returns the last piece of the summary and the summary; `None` if no sentence is grounded. If
-    /// the answer was `cut` off, an incomplete last sentence is dropped.
+    /// the answer was `cut` off, or is longer than is read, an incomplete last sentence is dropped. Takes as long as
+    /// [`push`](Self::push).
     pub(super) fn finish(mut self, cut: bool) -> (String, Option<Summary>) {
         let pending = markers::move_inside_sentences(&std::mem::take(&mut self.pending));
         let mut complete = sentences(&pending);
-        if cut && !pending.trim_end().ends_with(['.', '!', '?', '。', '！', '？', ']', '】']) {
+        if (cut || self.is_cut) && !pending.trim_end().ends_with(['.', '!', '?', '。', '！', '？', ']', '】'])
+        {
             complete.pop();
         }
         let text = self.add_sentences(&pending, complete);
@@ -91,9 +111,10 @@ impl Grounding {
     fn add_sentences(&mut self, text: &str, ranges: Vec<Range<usize>>) -> String {
         let mut added = String::new();
         for range in ranges {
-            if self.sentences.len() >= MAX_SENTENCES {
+            if self.sentences.len() >= MAX_SENTENCES || self.examined >= MAX_EXAMINED {
                 break;
             }
+            self.examined += 1;
             let Some(sentence) = text.get(range).and_then(|sentence| self.ground(sentence)) else { continue };
             if !self.sentences.insert(sentence.clone()) {
                 continue;
@@ -252,6 +273,52 @@ mod tests {
         let mut grounding = grounding();
         grounding.push("Europa hides an ocean [1]. The ice of Europa is under a cr");
         assert_eq!(grounding.finish(true).1.unwrap().text, "Europa hides an ocean. [1]");
+    }
+
+    #[test]
+    fn answer_is_cut_at_the_limit_wherever_its_pieces_end() {
+        let (begin, half) = ("Europa hides an ocean [1].", "The ice is 20 kilometres thick");
+        let expected = "Europa hides an ocean. [1]";
+        // The limit is behind `half`, behind the space, or inside the next character.
+        for shift in 0..3 {
+            let blank = "\n".repeat(MAX_BYTES - begin.len() - half.len() - shift);
+            let answer = format!("{begin}{blank}{half} é and not what it was. {}", "More. ".repeat(9_999));
+            check(&answer, expected);
+            for size in [7, 999, MAX_BYTES - 1] {
+                let (mut grounding, mut rest) = (grounding(), answer.as_str());
+                while !rest.is_empty() {
+                    let (now, later) = rest.split_at(rest.ceil_char_boundary(size));
+                    grounding.push(now);
+                    assert!(grounding.pending.len() <= MAX_BYTES);
+                    rest = later;
+                }
+                assert_eq!(grounding.finish(false).1.unwrap().text, expected, "pieces of {size} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn white_space_behind_the_limit_cuts_nothing() {
+        let sentence = "The ice is 20 kilometres thick [1]";
+        let answer = format!("{}{sentence}{}", "\n".repeat(MAX_BYTES - sentence.len()), "\n".repeat(9));
+        check(&answer, "The ice is 20 kilometres thick [1]");
+    }
+
+    #[test]
+    fn sentences_beyond_those_examined_are_dropped() {
+        let cheese = |count| "The moon is made of cheese. ".repeat(count);
+        let ocean = "Europa hides an ocean. [1]";
+        check(&format!("{}{ocean}", cheese(MAX_EXAMINED - 1)), ocean);
+        check(&format!("{}{ocean}", cheese(MAX_EXAMINED)), "");
+    }
+
+    #[test]
+    fn answer_of_brackets_is_examined_quickly() {
+        let started = std::time::Instant::now();
+        for answer in [".[".repeat(1 << 20), "[".repeat(1 << 20), "A. ".repeat(1 << 19)] {
+            assert_eq!(summary_of(&answer), None);
+        }
+        assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
     }
 
     #[test]

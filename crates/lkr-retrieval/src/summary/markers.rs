@@ -7,6 +7,9 @@ const SENTENCE_ENDS: &str = ".!?。！？";
 /// Marks that end a clause.
 const CLAUSE_ENDS: &str = ".,;:!?。！？";
 
+/// The most characters of a group of markers. A bracket whose other one is farther away begins no group.
+const MAX_GROUP_CHARS: usize = 64;
+
 /// Whether a character ends a clause or a sentence.
 pub(super) fn ends_clause(c: char) -> bool {
     CLAUSE_ENDS.contains(c)
@@ -24,10 +27,12 @@ pub(super) fn cite(citations: &mut Vec<Citation>, result: &SearchResult) -> Stri
 
 /// The group of markers at the start of `text`, such as `[1]`, `[1, 2]` or `【3】`: its numbers and the rest of the text.
 pub(super) fn marker_group(text: &str) -> Option<(Vec<usize>, &str)> {
-    let (inner, after) = match text.strip_prefix('[') {
-        Some(inner) => inner.split_once(']')?,
-        None => text.strip_prefix('【')?.split_once('】')?,
+    let (rest, close) = match text.strip_prefix('[') {
+        Some(rest) => (rest, ']'),
+        None => (text.strip_prefix('【')?, '】'),
     };
+    let (end, _) = rest.char_indices().take(MAX_GROUP_CHARS).find(|(_, c)| *c == close)?;
+    let (inner, after) = (rest.get(..end)?, rest.get(end + close.len_utf8()..)?);
     let number = |text: &str| {
         let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         // A number that does not fit is the number of no result.
@@ -97,4 +102,20 @@ fn leading_groups(text: &str) -> (&str, &str) {
         }
     }
     text.split_at_checked(text.len() - rest.len()).unwrap_or(("", text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn group_ends_near_its_beginning() {
+        assert_eq!(marker_group("[1, 2] on"), Some((vec![1, 2], " on")));
+        assert_eq!(marker_group("【3】"), Some((vec![3], "")));
+        let twelve = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]";
+        assert_eq!(marker_group(twelve), Some(((1..=12).collect(), "")));
+        assert_eq!(marker_group(&format!("[{}1]", " ".repeat(MAX_GROUP_CHARS - 2))), Some((vec![1], "")));
+        assert_eq!(marker_group(&format!("[{}1]", " ".repeat(MAX_GROUP_CHARS - 1))), None);
+        assert_eq!((marker_group("[1"), marker_group("[1】"), marker_group("[]")), (None, None, None));
+    }
 }

@@ -6,18 +6,22 @@ use futures_util::{
     FutureExt, StreamExt,
     stream::{self, BoxStream},
 };
-use lkr_models::{ChatModel, ChatPart, ChatRequest, ErrorKind, FinishReason};
+use lkr_models::{ChatModel, ChatRequest, ErrorKind, FinishReason};
 use tokio::{
     sync::mpsc::{Sender, channel},
     task::spawn_blocking,
-    time::{Instant, timeout, timeout_at},
+    time::timeout,
 };
 
 use crate::{
     SearchResponse, Summary, SummaryKind,
+    blocking::blocking,
     summary::{
+        answer_reading::AnswerReading,
+        event::{FinishedSummary, SummaryEvent},
         extractive::extractive,
         grounding::Grounding,
+        model_deadline::{ModelDeadline, ReaderPauses},
         prompt,
         stream::{SummaryPart, SummaryStream},
     },
@@ -33,22 +37,6 @@ pub(crate) enum Summarizer {
     Unavailable,
     /// This language model.
     Model(Arc<dyn ChatModel>),
-}
-
-/// A complete summary with its warnings.
-#[derive(Debug)]
-pub(crate) struct FinishedSummary {
-    pub(crate) summary: Summary,
-    pub(crate) warnings: Vec<String>,
-    /// Whether making it again would yield the same, so that it may be cached.
-    pub(crate) cacheable: bool,
-}
-
-/// A part of a summary in the making.
-#[derive(Debug)]
-pub(crate) enum SummaryEvent {
-    Text(String),
-    End(FinishedSummary),
 }
 
 /// How many parts of a summary may wait for the reader.
@@ -85,9 +73,16 @@ impl Summarizer {
         let profile = model.profile();
         match timeout(time_limit, model.complete(&request)).await {
             Ok(Ok(answer)) => {
-                let mut grounding = Grounding::new(Arc::clone(response), source_count, &profile.name);
-                grounding.push(&answer.text);
-                finish(response, grounding, answer.finish_reason == FinishReason::Length, None).await.1
+                let cut = answer.finish_reason == FinishReason::Length;
+                let (shared, model_name) = (Arc::clone(response), profile.name.clone());
+                let grounding = blocking(move || {
+                    let mut grounding = Grounding::new(shared, source_count, &model_name);
+                    grounding.push(&answer.text);
+                    grounding
+                });
+                let grounding = grounding.await.ok();
+                let failure = grounding.is_none().then_some(warning::CHAT_FAILED);
+                finish(response, grounding, cut, failure).await.1
             }
             failed => {
                 log_failure(&profile.name, failed.ok().and_then(Result::err).as_ref());
@@ -103,15 +98,22 @@ impl Summarizer {
         time_limit: Duration,
     ) -> BoxStream<'static, SummaryEvent> {
         let (sender, receiver) = channel(CHANNEL_CAPACITY);
-        let work = async move { self.send(&response, time_limit, &sender).await };
+        let pauses = ReaderPauses::default();
+        let observed = pauses.clone();
+        let work = async move { self.send(&response, (time_limit, observed), &sender).await };
         let received =
             stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
         // Polling the stream does the work, so the work ends when the stream is dropped.
         let work = work.into_stream().filter_map(async |()| None);
-        stream::select(received, work).boxed()
+        pauses.observe(stream::select(received, work).boxed()).boxed()
     }
 
-    async fn send(self, response: &Arc<SearchResponse>, time_limit: Duration, sender: &Sender<SummaryEvent>) {
+    async fn send(
+        self,
+        response: &Arc<SearchResponse>,
+        time_limit: (Duration, ReaderPauses),
+        sender: &Sender<SummaryEvent>,
+    ) {
         let (text_sent, summary) = match &self {
             Self::Model(model) => stream_from_model(&**model, response, time_limit, sender).await,
             Self::Extractive | Self::Unavailable => {
@@ -136,21 +138,22 @@ fn prompt_for(model: &dyn ChatModel, response: &SearchResponse) -> Option<(ChatR
     prompt::request(&response.query, &response.results, model.profile().context_tokens)
 }
 
-/// Calls a model and sends the grounded sentences as they arrive. Returns whether any text was sent, and the summary.
+/// Calls a model and sends the grounded sentences as they arrive. Returns whether any text was sent, and the summary. The model's
+/// time is limited, not counting the reader's pauses.
 async fn stream_from_model(
     model: &dyn ChatModel,
     response: &Arc<SearchResponse>,
-    time_limit: Duration,
+    (time_limit, pauses): (Duration, ReaderPauses),
     sender: &Sender<SummaryEvent>,
 ) -> (bool, FinishedSummary) {
     let Some((request, source_count)) = prompt_for(model, response) else {
         return (false, without_prompt(response).await);
     };
     let model_name = &model.profile().name;
-    let mut grounding = Grounding::new(Arc::clone(response), source_count, model_name);
-    let mut text_sent = false;
-    let deadline = Instant::now() + time_limit;
-    let end = read_answer(model, &request, deadline, &mut grounding, sender, &mut text_sent).await;
+    let grounding = Grounding::new(Arc::clone(response), source_count, model_name);
+    let mut reading = AnswerReading { grounding: Some(grounding), text_sent: false, sender };
+    let end = reading.read(model, &request, &ModelDeadline::after(time_limit, pauses)).await;
+    let AnswerReading { grounding, mut text_sent, .. } = reading;
     let cut = end.as_ref().map_or(true, |end| *end == FinishReason::Length);
     let failure = end.err().map(|error| {
         log_failure(model_name, error.as_ref());
@@ -164,44 +167,16 @@ async fn stream_from_model(
     (text_sent, summary)
 }
 
-/// Reads a streamed answer to its end, and sends its grounded sentences.
-///
-/// # Errors
-/// The model's error; `None` if the model timed out or the stream ended without its last part.
-async fn read_answer(
-    model: &dyn ChatModel,
-    request: &ChatRequest,
-    deadline: Instant,
-    grounding: &mut Grounding,
-    sender: &Sender<SummaryEvent>,
-    text_sent: &mut bool,
-) -> Result<FinishReason, Option<lkr_models::Error>> {
-    let started = timeout_at(deadline, model.stream(request)).await;
-    let mut answer = started.map_err(|_| None)?.map_err(Some)?;
-    loop {
-        let part = timeout_at(deadline, answer.next()).await;
-        match part.ok().flatten().ok_or(None)?.map_err(Some)? {
-            ChatPart::End(answer) => return Ok(answer.finish_reason),
-            ChatPart::Text(text) => {
-                let grounded = grounding.push(&text);
-                if !grounded.is_empty() {
-                    *text_sent = true;
-                    let _ = sender.send(SummaryEvent::Text(grounded)).await;
-                }
-            }
-        }
-    }
-}
-
-/// Ends an answer, with the warning of its failure if it failed. Grounded sentences are kept. Returns the last piece of
-/// the text and the summary.
+/// Ends an answer, with the warning of its failure if it failed. Grounded sentences are kept; without a grounding there are none.
+/// Returns the last piece of the text and the summary.
 async fn finish(
     response: &Arc<SearchResponse>,
-    grounding: Grounding,
+    grounding: Option<Grounding>,
     cut: bool,
     failure: Option<&'static str>,
 ) -> (String, FinishedSummary) {
-    let (last, grounded) = grounding.finish(cut);
+    let finished = blocking(move || grounding.map(|grounding| grounding.finish(cut))).await;
+    let (last, grounded) = finished.ok().flatten().unwrap_or_default();
     let Some(summary) = grounded else {
         let warning = failure.unwrap_or(warning::NOT_GROUNDED);
         return (String::new(), extract(response, Some(warning), failure.is_none()).await);

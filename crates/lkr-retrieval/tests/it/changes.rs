@@ -11,9 +11,12 @@ use std::{
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use lkr_domain::{DocId, Layer, PointId};
+use lkr_catalog::tags_of;
+use lkr_domain::{DocId, Document, Layer, Metadata, PointId};
 use lkr_models::{Embedder, EmbedderSource};
-use lkr_retrieval::{CacheStatus, MemoryCache, Mode, SearchOptions, SearchRequest, SearchResponse, Searcher};
+use lkr_retrieval::{
+    CacheStatus, MemoryCache, Mode, SearchFilters, SearchOptions, SearchRequest, SearchResponse, Searcher,
+};
 use lkr_vectors::{
     BegunBatch, Collection, CollectionSpec, Condition, DenseSpec, ErrorKind, FailingVectors, Filter, Hit,
     Include, Page, Point, Query, Result, ScrollCursor, Tags, VectorStore, may_block,
@@ -433,6 +436,79 @@ async fn document_replaced_during_a_search_is_shown_in_one_revision() {
     });
     let response = respond(&base.searcher_over(store), &request()).await;
     assert_eq!(response.results.iter().map(|r| r.text.as_str()).collect::<Vec<_>>(), [NEW]);
+}
+
+/// The document dominates the page, so that others are asked for in a second batch. Its new revision is one of them.
+#[tokio::test]
+async fn document_replaced_before_the_second_batch_is_shown_in_one_revision() {
+    let base = TestBase::embedded().await;
+    let text = |word: &str| -> String {
+        (0..150).map(|n| format!("## Part {n}\n\nThe {word} ocean of Europa {n}.\n\n")).collect()
+    };
+    let (old, _) = base.add(moons(&text("old"))).await;
+    assert!(old.counts.chunks > 100);
+    let (writer, replacement) = (base.clone(), text("new"));
+    let store = InterruptedStore::new(base.vectors.clone(), move |moment| {
+        let (base, text) = (writer.clone(), replacement.clone());
+        Box::pin(async move {
+            if moment == Moment::Before(1) {
+                let (new, _) = base.write(old.doc_id, 2, &moons(&text)).await;
+                base.delete(old.doc_id).await;
+                base.publish(&new).await;
+            }
+        })
+    });
+    let response = respond(&base.searcher_over(store), &request()).await;
+    assert_eq!(response.results.len(), request().top_k);
+    for result in &response.results {
+        assert!(result.revision == 2 && result.text.contains("new"), "{result:?}");
+    }
+}
+
+#[tokio::test]
+async fn document_deleted_before_the_second_round_is_not_shown() {
+    let base = TestBase::embedded().await;
+    base.add(TestDocument { title: "Oceans", text: "An ocean is deep.", ..TestDocument::default() }).await;
+    let (deleted, _) = base.add(moons(NEW)).await;
+    let writer = base.clone();
+    let store = InterruptedStore::new(base.vectors.clone(), move |moment| {
+        let base = writer.clone();
+        Box::pin(async move {
+            if moment == Moment::Before(1) {
+                base.delete(deleted.doc_id).await;
+            }
+        })
+    });
+    let options = SearchOptions { second_round: true, ..SearchOptions::default() };
+    let response = respond(&base.searcher_with(store, options), &request()).await;
+    assert_eq!(titles(&response), ["Oceans"]);
+}
+
+/// A change of a document sets the tags of its points before it writes the record.
+#[tokio::test]
+async fn document_whose_tags_alone_match_a_filter_is_not_shown() {
+    let base = TestBase::embedded().await;
+    let added = TestDocument { source: "old", category: "old", metadata: &[("kind", "old")], ..moons(OLD) };
+    let (document, _) = base.add(added).await;
+    let new = || "new".to_owned();
+    let metadata = Metadata::from([("kind".to_owned(), new())]);
+    let changed = Document { source: new(), category: new(), language: new(), metadata, ..document };
+    for layer in Layer::ALL {
+        let points = Filter::only(Condition::Docs(vec![changed.doc_id]));
+        base.vectors.set_tags(&layer.into(), &points, &tags_of(&changed)).await.unwrap();
+    }
+    let searcher = base.searcher();
+    let none = SearchFilters::default;
+    for filters in [
+        SearchFilters { source: Some(new()), ..none() },
+        SearchFilters { category: Some(new()), ..none() },
+        SearchFilters { language: Some(new()), ..none() },
+        SearchFilters { metadata: changed.metadata.clone(), ..none() },
+    ] {
+        let filtered = SearchRequest { filters, ..request() };
+        assert!(respond(&searcher, &filtered).await.results.is_empty(), "{:?}", filtered.filters);
+    }
+    assert_eq!(titles(&*respond(&searcher, &request()).await), ["Moons"]);
 }
 
 /// The unpublished revision displaces the live one, so the next round excludes it; then it is published.

@@ -5,17 +5,21 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use lkr_retrieval::{LegKind, Mode, SearchOptions, SearchRequest};
+use lkr_retrieval::{GroupBy, LegKind, Mode, SearchOptions, SearchRequest};
 use lkr_vectors::FailingVectors;
 
 use crate::{
-    base::respond,
+    base::{TestBase, TestDocument, respond},
     results::{library, request},
 };
 
-/// The number of query batches and reads of a search.
+/// The number of query batches and reads of a search in the library.
 async fn calls(options: SearchOptions, request: &SearchRequest) -> (usize, usize) {
-    let base = library().await;
+    calls_over(&library().await, options, request).await
+}
+
+/// The number of query batches and reads of a search.
+async fn calls_over(base: &TestBase, options: SearchOptions, request: &SearchRequest) -> (usize, usize) {
     let (batches, reads) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counted_batches, counted_reads) = (Arc::clone(&batches), Arc::clone(&reads));
     let vectors = FailingVectors::new(base.vectors.clone(), move |operation| {
@@ -43,6 +47,20 @@ async fn lesson_10_second_round_adds_at_most_one_batch() {
     assert_eq!(calls(two_rounds.clone(), &flat).await, (1, 1));
     // If the dense legs have no weight, there is no second round.
     assert_eq!(calls(two_rounds, &request("Io の火山")).await.0, 1);
+}
+
+#[tokio::test]
+async fn search_for_more_documents_than_there_are_asks_once_for_others() {
+    let base = TestBase::embedded().await;
+    let many: String =
+        (0..500).map(|n| format!("## Part {n}\n\nThe whale number {n} sings to the whale.\n\n")).collect();
+    let (large, _) = base.add(TestDocument { title: "Whales", text: &many, ..TestDocument::default() }).await;
+    assert!(large.counts.chunks > 400);
+    base.add(TestDocument { title: "Ships", text: "A whale sank a ship.", ..TestDocument::default() }).await;
+    let mut documents = SearchRequest { group_by: GroupBy::Document, ..request("whale") };
+    assert_eq!(calls_over(&base, SearchOptions::default(), &documents).await.0, 2);
+    documents.filters.doc_ids = Some(vec![large.doc_id]);
+    assert_eq!(calls_over(&base, SearchOptions::default(), &documents).await.0, 1);
 }
 
 #[tokio::test]

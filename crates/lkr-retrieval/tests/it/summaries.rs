@@ -1,12 +1,18 @@
 //! Summaries by language models.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use lkr_models::{
     ChatAnswer, ChatModel, ChatModelSource, ChatPart, ChatProfile, ChatPurpose, ChatRequest, ChatStream,
-    Error, ErrorKind, Result, ScriptedChat,
+    Error, ErrorKind, FinishReason, Result, ScriptedChat, TokenUsage,
 };
 use lkr_retrieval::{
     CacheStatus, SearchOptions, SearchRequest, SearchResponse, Searcher, Summary, SummaryKind, SummaryPart,
@@ -201,6 +207,52 @@ async fn summary_keeps_grounded_sentences_when_the_model_stops_early() {
     }
 }
 
+/// A model that takes a second for each part of its answer.
+#[derive(Debug)]
+struct SlowChat(ChatProfile);
+
+#[async_trait]
+impl ChatModel for SlowChat {
+    fn profile(&self) -> &ChatProfile {
+        &self.0
+    }
+
+    async fn complete(&self, _: &ChatRequest) -> Result<ChatAnswer> {
+        unreachable!("the summary is streamed")
+    }
+
+    async fn stream(&self, _: &ChatRequest) -> Result<ChatStream> {
+        let texts = ["The ice is twenty kilometres thick [1][2][3][4][5]. ", "It is", " made of", " cheese."];
+        let parts = texts.map(|text| ChatPart::Text(text.to_owned())).into_iter().chain([ChatPart::End(
+            ChatAnswer {
+                text: texts.concat(),
+                finish_reason: FinishReason::Stop,
+                usage: TokenUsage::default(),
+            },
+        )]);
+        let parts = futures_util::stream::iter(parts).then(async |part| {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok(part)
+        });
+        Ok(parts.boxed())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn reader_that_pauses_takes_no_time_from_the_model() {
+    let base = library().await;
+    let model = SlowChat(ChatProfile { name: "slow".to_owned(), context_tokens: 8_000 });
+    let searcher = searcher_with_timeout(&base, model, Duration::from_secs(10));
+    let streamed = searcher.search_stream(&summary_request()).await.unwrap();
+    let mut parts = streamed.summary.unwrap();
+    let SummaryPart::Text(first) = parts.next().await.unwrap() else { panic!("no text") };
+    assert!(first.starts_with("The ice is twenty kilometres thick. ["), "{first}");
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    let rest: Vec<SummaryPart> = parts.collect().await;
+    let [SummaryPart::End(summary, warnings)] = rest.as_slice() else { panic!("{rest:?}") };
+    assert_eq!((&summary.text, warnings.len()), (&first, 0), "{warnings:?}");
+}
+
 #[tokio::test]
 async fn answer_without_grounded_sentences_is_replaced_by_an_extractive_summary() {
     let base = library().await;
@@ -242,6 +294,40 @@ async fn missing_model_is_warned_about_with_the_results() {
         assert_eq!(summary.kind, SummaryKind::Extractive);
         assert_eq!(searcher.search(&summary_request()).await.unwrap().response.warnings, [warning]);
     }
+}
+
+/// Two models of one name. While the first is opened, a change makes cached answers obsolete; from then on, the second is
+/// configured.
+#[derive(Debug)]
+struct ReplacedModel {
+    base: TestBase,
+    models: [ScriptedChat; 2],
+    opened: AtomicUsize,
+}
+
+#[async_trait]
+impl ChatModelSource for ReplacedModel {
+    async fn chat_model(&self, _: ChatPurpose) -> Result<Option<Arc<dyn ChatModel>>> {
+        let [first, second] = self.models.clone();
+        if self.opened.fetch_add(1, Ordering::Relaxed) > 0 {
+            return Ok(Some(Arc::new(second)));
+        }
+        self.base.add(TestDocument { title: "Ice", text: "Ice is cold.", ..TestDocument::default() }).await;
+        Ok(Some(Arc::new(first)))
+    }
+}
+
+#[tokio::test]
+async fn summary_by_a_model_that_was_replaced_meanwhile_does_not_outlive_it() {
+    let base = library().await;
+    let models = [partly_grounded_model(), partly_grounded_model()];
+    let source = ReplacedModel { base: base.clone(), models: models.clone(), opened: AtomicUsize::new(0) };
+    let searcher = base.searcher().with_chat_models(Arc::new(source));
+    for model in &models {
+        let searched = searcher.search(&summary_request()).await.unwrap();
+        assert_eq!((searched.cache, model.requests().len()), (CacheStatus::Miss, 1));
+    }
+    assert_eq!(searcher.search(&summary_request()).await.unwrap().cache, CacheStatus::Hit);
 }
 
 #[tokio::test]

@@ -184,6 +184,36 @@ async fn documents_are_resources() {
 }
 
 #[actix_web::test]
+async fn lesson_40_fetch_is_bounded_whatever_a_document_contains() {
+    let api = api().await;
+    let admin = api.admin().await;
+    let metadata: Value =
+        (0..60).map(|n| (format!("{n} {}", "x7 Q".repeat(75)), json!("\u{1}".repeat(99)))).collect();
+    let text = "\"moon\\\" \"\u{1}\\\"\n".repeat(9_000);
+    let source = format!("https://example.org/{}", "7x/Q".repeat(490));
+    let doc_id = api.add(&admin, json!({ "text": text, "source": source, "metadata": metadata })).await;
+    let (mut id, mut parts, mut end) = (doc_id, 0, json!(0));
+    // The helper checks the bound of each answer.
+    loop {
+        let part = found(&api, "", "fetch", json!({ "id": id })).await;
+        let chars = &part["metadata"]["chars"];
+        assert_eq!(chars[0], end, "a part begins where the one before ends");
+        let length = part["text"].as_str().unwrap().chars().count() as u64;
+        assert_eq!(chars[1].as_u64().unwrap(), chars[0].as_u64().unwrap() + length);
+        end = chars[1].clone();
+        parts += 1;
+        match part["next"].as_str() {
+            Some(next) => id = next.to_owned(),
+            None => {
+                assert_eq!(end, chars[2]);
+                break;
+            }
+        }
+    }
+    assert!(parts > 2, "{parts} parts");
+}
+
+#[actix_web::test]
 async fn lesson_40_every_answer_is_bounded_and_long_documents_come_in_parts() {
     let api = api().await;
     let admin = api.admin().await;
