@@ -20,6 +20,7 @@ mod permitted_stream;
 mod query;
 mod request_body;
 mod request_id;
+mod request_line;
 mod request_span;
 mod response;
 mod response_framing;

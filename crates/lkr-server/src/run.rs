@@ -76,6 +76,7 @@ pub(crate) async fn run(
         cors_origins: config.cors_origins.clone(),
         upload_extensions: config.upload_allowed_extensions.clone(),
         upload_max_bytes: config.upload_max_size_mb.saturating_mul(1024 * 1024),
+        upload_spool_bytes: config.upload_spool_mb.saturating_mul(1024 * 1024),
         slow_search: Some(Duration::from_millis(config.slow_search_ms)).filter(|limit| !limit.is_zero()),
         operator,
         is_worker_only: config.role == ProcessRole::Worker,

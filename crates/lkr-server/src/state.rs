@@ -34,9 +34,6 @@ use crate::{
     task_watch::TaskWatch,
 };
 
-/// The memory that large responses may take together until they are sent.
-const RESPONSE_MEMORY_BYTES: u32 = 256 * 1024 * 1024;
-
 /// The most streams of task events at once. Each holds a connection, and its task is read several times a second. See
 /// docs/studies.md#limits-by-client.
 const WATCHER_LIMITS: QuotaLimits =
@@ -45,6 +42,13 @@ const WATCHER_LIMITS: QuotaLimits =
 /// The most pages that are shown at once. Each holds a copy of its file. Chosen, not measured: a browser sends six requests
 /// at once.
 const PAGE_LIMITS: QuotaLimits = QuotaLimits { accounts: 32, per_account: 8, anonymous: 16, per_address: 8 };
+
+/// The most bytes of uploads on the disk that are not stored yet. All accounts together have what is free there.
+fn upload_limits(options: &AppOptions) -> QuotaLimits {
+    let bytes = options.upload_spool_bytes.max(options.upload_max_bytes);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    QuotaLimits { accounts: usize::MAX, per_account: bytes, anonymous: usize::MAX, per_address: bytes }
+}
 
 /// The libraries behind the service.
 #[derive(Debug, Clone)]
@@ -108,6 +112,8 @@ pub struct AppOptions {
     pub upload_extensions: Vec<String>,
     /// The largest file that may be uploaded, in bytes.
     pub upload_max_bytes: u64,
+    /// The most bytes of uploads of one account at once; at least [`upload_max_bytes`](Self::upload_max_bytes) count.
+    pub upload_spool_bytes: u64,
     /// Searches that take longer are logged; `None` for none.
     pub slow_search: Option<Duration>,
     /// A credential of this process, for a program that works on its own data folder.
@@ -123,6 +129,8 @@ pub struct AppState {
     pub(crate) metrics: Metrics,
     /// The memory of request bodies, in bytes.
     pub(crate) body_quota: Arc<ClientQuota>,
+    /// The uploads that are on the disk and not stored yet, in bytes.
+    pub(crate) upload_quota: Arc<ClientQuota>,
     pub(crate) response_memory: ResponseMemory,
     pub(crate) in_flight: InFlight,
     /// The streams of task events.
@@ -141,10 +149,11 @@ impl AppState {
     #[must_use]
     pub fn new(options: AppOptions) -> Self {
         Self {
+            upload_quota: ClientQuota::new(upload_limits(&options)),
             options,
             metrics: Metrics::new(),
             body_quota: ClientQuota::new(BODY_LIMITS),
-            response_memory: ResponseMemory::new(RESPONSE_MEMORY_BYTES),
+            response_memory: ResponseMemory::default(),
             in_flight: InFlight::default(),
             watcher_quota: ClientQuota::new(WATCHER_LIMITS),
             page_quota: ClientQuota::new(PAGE_LIMITS),

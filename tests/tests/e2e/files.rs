@@ -301,7 +301,7 @@ fn assemble(objects: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// A file is verified against its stored checksum before it or a range of it is served.
+/// A file is verified against its stored checksum before it is served, and a file of up to 8 MiB also before a range of it is.
 #[test]
 fn corrupted_original_is_not_served() {
     let server = Server::start();

@@ -28,6 +28,14 @@ fn malformed_large_and_late_heads_are_answered_in_the_envelope() {
     }
     let large = format!("GET /healthz HTTP/1.1\r\nHost: x\r\nx: {}\r\n\r\n", "y".repeat(200_000));
     assert_refused(&send_raw(server.port(), large.as_bytes()), 431, "the head of the request is too large");
+    for length in [70_000, 100_000, 200_000] {
+        let long = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "y".repeat(length));
+        assert_refused(
+            &send_raw(server.port(), long.as_bytes()),
+            431,
+            "the head of the request is too large",
+        );
+    }
     // The rest of the head never arrives.
     let late = send_raw(server.port(), b"GET /healthz HTTP/1.1\r\nHost: x\r\n");
     assert_refused(&late, 408, "the head of the request did not arrive in time");

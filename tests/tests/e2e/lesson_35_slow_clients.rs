@@ -3,10 +3,11 @@
 use std::{
     io::{Read, Write},
     net::TcpStream,
+    thread,
     time::{Duration, Instant},
 };
 
-use lkr_tests::Server;
+use lkr_tests::{ADMIN_PASSWORD, Server};
 use serde_json::json;
 
 /// More than the size of any thread or connection pool of the server.
@@ -70,6 +71,34 @@ fn lesson_35_slow_anonymous_bodies_do_not_refuse_the_documents_of_accounts() {
     last.set_read_timeout(Some(Duration::from_secs(15))).unwrap();
     last.read_exact(&mut response).expect("a response before the time limit of a body");
     assert_eq!(&response, b"HTTP/1.1 503");
+}
+
+/// What an account uploads counts until it is stored or its client is gone.
+#[test]
+fn lesson_35_unfinished_uploads_of_an_account_do_not_fill_the_disk() {
+    let server = Server::start_with(&[
+        ("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD),
+        ("LKR_UPLOAD_MAX_SIZE_MB", "1"),
+        ("LKR_UPLOAD_SPOOL_MB", "1"),
+    ]);
+    let head = format!(
+        "POST /api/v1/documents/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n\
+         --b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"slow.txt\"\r\n\r\n",
+        server.admin()
+    );
+    let text = "granite ".repeat(50_000);
+    let upload = |name: &str| server.upload(name, text.as_bytes());
+    // Either may be refused, the one whose bytes come last.
+    let unfinished = server.wait_until(|| {
+        let mut unfinished = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+        unfinished.write_all(&[head.as_bytes(), &b"slate ".repeat(150_000)].concat()).unwrap();
+        thread::sleep(Duration::from_millis(200));
+        (upload("early.txt").status == 503).then_some(unfinished)
+    });
+    upload("refused.txt").assert_error(1010, 503);
+    drop(unfinished);
+    server.wait_until(|| (upload("late.txt").status == 202).then_some(()));
 }
 
 #[test]

@@ -31,6 +31,8 @@ fn clients_that_do_not_read_use_no_server_memory() {
         assert!(now < before + 400 * MIB, "{path}: {before} bytes before, {now} now");
         let found: Value = server.search(&json!({"query": "river"}));
         assert_eq!(found["results"].as_array().unwrap().len(), 10);
+        let large = server.call("GET", &path, None, Some(server.admin()));
+        assert_eq!(large.status, 200, "the memory of an account is taken");
         drop(readers);
     }
 }

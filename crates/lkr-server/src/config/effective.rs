@@ -96,6 +96,8 @@ pub struct Config {
     pub upload_allowed_extensions: Vec<String>,
     /// The largest file that may be uploaded, in MiB.
     pub upload_max_size_mb: u64,
+    /// The most that uploads of one account take at once, in MiB.
+    pub upload_spool_mb: u64,
     /// The folder of uploaded files; `<data_dir>/uploads` by default.
     pub upload_dir: Option<PathBuf>,
     /// The PDFium library; searched for by default.
@@ -221,6 +223,7 @@ impl Default for Config {
                 .map(str::to_owned)
                 .to_vec(),
             upload_max_size_mb: 50,
+            upload_spool_mb: 1024,
             upload_dir: None,
             pdfium_library: None,
             auth_register_enabled: false,

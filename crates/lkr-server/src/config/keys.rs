@@ -358,6 +358,14 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "Size limit of an upload in megabytes (1024 × 1024 bytes)"
     ),
     key!(
+        upload_spool_mb,
+        Integer,
+        Plain,
+        v::megabytes,
+        |c| Some(c.upload_spool_mb.to_string()),
+        "Size limit of all uploads of an account that are in progress, in megabytes, at least that of one upload"
+    ),
+    key!(
         upload_dir,
         Text,
         Plain,

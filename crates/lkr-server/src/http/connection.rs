@@ -2,7 +2,8 @@
 //!
 //! A request whose head is malformed, too large or late never reaches the application: the framework answers 400, 431 or
 //! 408 without a body and closes the connection. This type follows the framing of the responses on a connection, and
-//! replaces such a response by one with the envelope and a request id, as the contract asks of every response.
+//! replaces such a response by one with the envelope and a request id, as the contract asks of every response. A head with a URI that is
+//! too long for the framework is answered 431 like other large heads.
 
 use std::{
     cell::RefCell,
@@ -20,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::{
     error_format::ErrorFormat,
     request_id::RequestId,
+    request_line::RequestLine,
     response_framing::{Framing, Next},
     write_timeout::WriteTimeout,
 };
@@ -38,6 +40,11 @@ impl PendingResponses {
         self.0.borrow_mut().push_back(is_head);
     }
 
+    /// Whether no request is being handled.
+    fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
     /// Whether the next response answers a HEAD request.
     pub(super) fn pop(&self) -> bool {
         self.0.borrow_mut().pop_front().unwrap_or_default()
@@ -49,6 +56,8 @@ pub(crate) struct Connection<T> {
     io: WriteTimeout<T>,
     framing: Framing,
     pending: PendingResponses,
+    /// The first line of the request whose head is being read.
+    request_line: RequestLine,
     /// The bytes of the framework's next write that were examined already.
     examined: usize,
     /// A response in place of one of the framework, and how much of it is written.
@@ -65,7 +74,8 @@ impl<T> Connection<T> {
     pub(crate) fn new(io: T, observer: Rc<dyn Fn(u16)>) -> Self {
         let (framing, pending) = (Framing::default(), PendingResponses::default());
         let io = WriteTimeout::new(io, WRITE_TIMEOUT);
-        Self { io, framing, pending, examined: 0, replacement: Vec::new(), written: 0, observer }
+        let (request_line, replacement) = (RequestLine::default(), Vec::new());
+        Self { io, framing, pending, request_line, examined: 0, replacement, written: 0, observer }
     }
 
     /// Where the application announces its responses.
@@ -90,12 +100,21 @@ impl<T: AsyncWrite + Unpin> Connection<T> {
     /// Examines what was not examined yet, up to a response to replace. Returns that response's length if it is next.
     fn examine(&mut self, bytes: &[u8]) -> Option<usize> {
         let fresh = bytes.get(self.examined..).unwrap_or_default();
-        let pending = &self.pending;
-        match self.framing.advance(fresh, || pending.pop()) {
+        let (pending, mut is_answered) = (&self.pending, false);
+        let next = self.framing.advance(fresh, || {
+            is_answered = true;
+            pending.pop()
+        });
+        if is_answered {
+            self.request_line = RequestLine::default();
+        }
+        match next {
             Next::All => self.examined = bytes.len(),
             Next::Replace { before, status, length } => {
                 self.examined += before;
                 if self.examined == 0 {
+                    let is_too_long = status == 400 && self.request_line.is_too_long();
+                    let status = if is_too_long { 431 } else { status };
                     (self.observer)(status);
                     self.replacement = replacement(status);
                     self.written = 0;
@@ -136,7 +155,13 @@ impl<T: AsyncRead + Unpin> AsyncRead for Connection<T> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io.inner).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.io.inner).poll_read(cx, buffer);
+        // While a request is handled, what arrives is its body.
+        if self.pending.is_empty() {
+            self.request_line.count(buffer.filled().get(before..).unwrap_or_default());
+        }
+        polled
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     net::IpAddr,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -20,8 +21,8 @@ use super::{
     admission::{Admission, admit},
     caller::Caller,
     client_address::client_address,
-    client_quota::Client,
-    form::{self, Form, FormRules},
+    client_quota::{Client, ClientQuota},
+    form::{self, Form, FormRules, FormShares},
     json_body::{self, BufferedBody, EmptyObject},
     permitted_stream::StreamSubject,
     query::QueryParams,
@@ -279,8 +280,10 @@ impl RequestContext {
     /// The body as a form with a file. The permission is checked again afterwards.
     pub(crate) async fn form(&mut self, rules: &FormRules<'_>) -> Result<Form, ApiError> {
         self.no_query()?;
-        let memory = self.state.body_quota.share(self.client.clone());
-        let form = form::read(&self.request, rules, memory).await?;
+        let share = |quota: &Arc<ClientQuota>| quota.share(self.client.clone());
+        let shares =
+            FormShares { memory: share(&self.state.body_quota), spooled: share(&self.state.upload_quota) };
+        let form = form::read(&self.request, rules, shares).await?;
         self.admit_again().await?;
         Ok(form)
     }
@@ -311,7 +314,7 @@ impl RequestContext {
     /// Waits for the memory of a response of about `bytes` before it is built. A response that is not streamed stays in
     /// memory until its client has read it.
     pub(crate) async fn reserve(&self, bytes: u64) -> Result<(), ApiError> {
-        self.state.response_memory.reserve(&self.request, bytes).await
+        self.state.response_memory.reserve(&self.request, &self.client, bytes).await
     }
 
     /// The document that the path names. A malformed id is the id of no document.

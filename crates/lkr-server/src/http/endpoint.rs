@@ -2,11 +2,7 @@
 
 use std::{fmt, future::Future, panic::AssertUnwindSafe};
 
-use actix_web::{
-    HttpRequest, HttpResponse, Route, guard,
-    http::Method,
-    web::{self, Data},
-};
+use actix_web::{HttpRequest, HttpResponse, Route, guard, http::Method, web};
 use futures_util::FutureExt;
 
 use super::{
@@ -48,7 +44,7 @@ impl Endpoint {
         Fut: Future<Output = HandlerResult> + 'static,
     {
         let service = move |request: HttpRequest| async move {
-            let serving = with_response_memory(serve(handler, request.clone()), request.clone());
+            let serving = serve(handler, request.clone());
             let result = AssertUnwindSafe(serving).catch_unwind().await;
             ApiResponse::into_http(result.unwrap_or_else(|_| Err(panicked())), &request)
         };
@@ -68,35 +64,27 @@ impl Endpoint {
     }
 }
 
+/// Admits a request, runs its handler, and waits for the memory of its response.
 async fn serve<R: Permission, Fut: Future<Output = HandlerResult>>(
     handler: impl Fn(R, RequestContext) -> Fut,
     request: HttpRequest,
 ) -> HandlerResult {
-    let mut cx = RequestContext::new(request, R::ACCESS)?;
+    let mut cx = RequestContext::new(request.clone(), R::ACCESS)?;
     if cx.state().is_stopping() && is_work(cx.request().path()) {
         return Err(ApiError::new(ErrorCode::Overloaded, "the service is stopping"));
     }
     let admission = cx.admit().await?;
     let permission = R::from_admission(admission)
         .ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "this needs a login"))?;
-    handler(permission, cx).await
+    let (state, client) = (cx.state_data(), cx.client().clone());
+    let response = handler(permission, cx).await?;
+    state.response_memory.reserve(&request, &client, response.size()).await?;
+    Ok(response)
 }
 
 /// Whether requests to a path are work that a stopping service refuses. Others report on the service.
 fn is_work(path: &str) -> bool {
     path.starts_with("/api/") || path == "/mcp"
-}
-
-/// Runs a handler, then waits for the memory of its response.
-async fn with_response_memory(
-    handling: impl Future<Output = HandlerResult>,
-    request: HttpRequest,
-) -> HandlerResult {
-    let response = handling.await?;
-    if let Some(state) = request.app_data::<Data<AppState>>() {
-        state.response_memory.reserve(&request, response.size()).await?;
-    }
-    Ok(response)
 }
 
 fn panicked() -> ApiError {

@@ -18,7 +18,7 @@ use super::{
     part_headers::{PartHeaderDecoder, restored},
     request_body::RequestBody,
 };
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 
 /// What a form may contain.
 pub(crate) struct FormRules<'a> {
@@ -41,6 +41,17 @@ pub(crate) struct FormRules<'a> {
 pub(crate) struct Form {
     pub(crate) file: FormFile,
     pub(crate) texts: BTreeMap<&'static str, Vec<u8>>,
+    /// The bytes of the file, which count until this is dropped.
+    pub(crate) spooled: QuotaShare,
+}
+
+/// What a form takes of its client's quotas.
+#[derive(Debug)]
+pub(super) struct FormShares {
+    /// For the texts.
+    pub(super) memory: QuotaShare,
+    /// For the file on the disk.
+    pub(super) spooled: QuotaShare,
 }
 
 /// An uploaded file.
@@ -54,11 +65,11 @@ pub(crate) struct FormFile {
     pub(crate) length: u64,
 }
 
-/// Reads a form and everything after it. Nobody polls the body afterwards while the file is being parsed. `memory` is for the texts.
+/// Reads a form and everything after it. Nobody polls the body afterwards while the file is being parsed.
 pub(super) async fn read(
     request: &HttpRequest,
     rules: &FormRules<'_>,
-    memory: QuotaShare,
+    shares: FormShares,
 ) -> Result<Form, ApiError> {
     check_content_type(request)?;
     let body = RequestBody::of(request).ok_or_else(|| ApiError::invalid("the form is empty"))?;
@@ -66,7 +77,7 @@ pub(super) async fn read(
     let boundary = media_type.as_ref().and_then(|media_type| media_type.get_param("boundary"));
     let boundary = boundary.map(|boundary| boundary.as_str()).unwrap_or_default();
     let parts = PartHeaderDecoder::new(body.clone(), boundary);
-    let form = read_parts(Multipart::new(request.headers(), parts), rules, memory).await?;
+    let form = read_parts(Multipart::new(request.headers(), parts), rules, shares).await?;
     body.drain().await;
     Ok(form)
 }
@@ -84,8 +95,9 @@ fn check_content_type(request: &HttpRequest) -> Result<(), ApiError> {
 async fn read_parts(
     mut parts: Multipart,
     rules: &FormRules<'_>,
-    mut memory: QuotaShare,
+    shares: FormShares,
 ) -> Result<Form, ApiError> {
+    let FormShares { mut memory, mut spooled } = shares;
     let (mut file, mut texts, mut length) = (None, BTreeMap::new(), 0);
     while let Some(part) = parts.try_next().await.map_err(unreadable)? {
         let name = part.name().unwrap_or_default().to_owned();
@@ -93,7 +105,7 @@ async fn read_parts(
             if file.is_some() {
                 return Err(ApiError::invalid(format!("the form has two parts named {name}")));
             }
-            file = Some(read_file(part, rules).await?);
+            file = Some(read_file(part, rules, &mut spooled).await?);
             continue;
         }
         let known = rules.texts.iter().find(|known| **known == name);
@@ -109,10 +121,14 @@ async fn read_parts(
         }
     }
     let file = file.ok_or_else(|| ApiError::invalid(format!("the form has no part named {}", rules.file)))?;
-    Ok(Form { file, texts })
+    Ok(Form { file, texts, spooled })
 }
 
-async fn read_file(mut part: Field, rules: &FormRules<'_>) -> Result<FormFile, ApiError> {
+async fn read_file(
+    mut part: Field,
+    rules: &FormRules<'_>,
+    spooled: &mut QuotaShare,
+) -> Result<FormFile, ApiError> {
     let name = file_name(&part);
     check_extension(&name, rules.extensions)?;
     let media_type = part.content_type().map(ToString::to_string);
@@ -123,6 +139,9 @@ async fn read_file(mut part: Field, rules: &FormRules<'_>) -> Result<FormFile, A
         if length > rules.max_file_bytes {
             let most = rules.max_file_bytes / (1024 * 1024);
             return Err(ApiError::too_large(format!("{name} is larger than {most} MB")));
+        }
+        if !spooled.grow_to(usize::try_from(length).unwrap_or(usize::MAX)) {
+            return Err(ApiError::new(ErrorCode::Overloaded, "too many uploads of this account at once"));
         }
         file.write_all(&chunk).await.map_err(not_stored)?;
     }

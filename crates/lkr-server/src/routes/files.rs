@@ -21,8 +21,8 @@ use crate::{
     error::{ApiError, ErrorCode, KbResultExt, without_paths},
     http::{
         ApiResponse, Authenticated, Caller, Endpoint, Form, FormFile, FormRules, HandlerResult,
-        OwnedDocument, Owner, Reader, Recheck, RequestContext, StreamSubject, named_space, permission_lost,
-        unknown_document, while_permitted,
+        OwnedDocument, Owner, QuotaShare, Reader, Recheck, RequestContext, StreamSubject, named_space,
+        permission_lost, unknown_document, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape, schema},
     plugins::selected_plugins,
@@ -103,7 +103,8 @@ async fn upload(Authenticated(caller): Authenticated, mut cx: RequestContext) ->
     if let Some(task) = first(replayed_tasks(&cx, idempotency.as_ref()).await?) {
         return ApiResponse::accepted(&UploadAccepted::from(&task));
     }
-    let Upload { file, warnings, options } = read_upload(&mut cx, &caller, UploadTarget::NewDocument).await?;
+    let upload = read_upload(&mut cx, &caller, UploadTarget::NewDocument).await?;
+    let Upload { file, warnings, options, spooled: _spooled } = upload;
     let submission = Submission {
         warnings,
         idempotency,
@@ -120,7 +121,7 @@ async fn replace(owner: Owner, mut cx: RequestContext) -> HandlerResult {
     // Do not parse a file for an unknown document.
     cx.services()?.kb.document(doc_id).await.for_write()?.ok_or_else(unknown_document)?;
     let upload = read_upload(&mut cx, caller, UploadTarget::Replacement).await?;
-    let Upload { file, mut warnings, options } = upload;
+    let Upload { file, mut warnings, options, spooled: _spooled } = upload;
     warnings.extend(ignored_space(options.space.as_deref(), &space));
     let submission = Submission { warnings, ..common_submission(cx.services()?, caller).await? };
     let task = cx.services()?.kb.replace_file(doc_id, file, submission).await.for_write()?;
@@ -132,6 +133,8 @@ struct Upload {
     file: NewFile,
     warnings: Vec<String>,
     options: SubmissionOptions,
+    /// Its place among the uploads of its account, until it is stored.
+    spooled: QuotaShare,
 }
 
 /// What an uploaded file becomes.
@@ -167,7 +170,7 @@ async fn read_upload(
         max_file_bytes: state.options.upload_max_bytes,
         spool: services.files.spool(),
     };
-    let Form { file, mut texts } = cx.form(&rules).await?;
+    let Form { file, mut texts, spooled } = cx.form(&rules).await?;
     check_line("the file's name", &file.name).map_err(limit_exceeded)?;
     let space = texts.remove("space").map(|space| utf8("space", space)).transpose()?;
     let options = SubmissionOptions {
@@ -184,7 +187,7 @@ async fn read_upload(
     cx.admit_again().await?;
     let mut warnings = warnings_of(&extracted);
     let file = new_file(file, texts, extracted, &mut warnings)?;
-    Ok(Upload { file, warnings, options })
+    Ok(Upload { file, warnings, options, spooled })
 }
 
 /// A part that is true or false; false if it is absent or empty.
@@ -296,7 +299,6 @@ async fn file_response(
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"))
         .insert_header((header::CONTENT_DISPOSITION, content_disposition(&original.file_name)));
-    let is_whole = matches!(part, RequestedPart::Whole);
     let range = match part {
         RequestedPart::NotModified => return Ok(ApiResponse::Raw(response.finish())),
         RequestedPart::Whole => 0..stored.size_bytes,
@@ -313,12 +315,10 @@ async fn file_response(
         return Ok(ApiResponse::Raw(response.finish()));
     }
     let internal = |error| ApiError::internal(&error);
-    let sha256 = original.sha256.as_deref();
-    let bytes = if is_whole {
-        stored.read_verified(sha256).await.map_err(internal)?.boxed()
+    let bytes = if length == stored.size_bytes {
+        stored.read_verified(original.sha256.as_deref()).await.map_err(internal)?.boxed()
     } else {
-        stored.check(sha256).await.map_err(internal)?;
-        stored.read(range).await.map_err(internal)?.boxed()
+        stored.read_part(range, original).await.map_err(internal)?.boxed()
     };
     let subject = StreamSubject::Spaces(Scope::of(document.space.clone()));
     let bytes = while_permitted(cx, (subject, Recheck::Interval), bytes, permission_lost);

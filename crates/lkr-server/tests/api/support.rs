@@ -221,6 +221,7 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
         cors_origins: options.cors_origins.iter().map(|&origin| origin.to_owned()).collect(),
         upload_extensions: Format::extensions().map(str::to_owned).collect(),
         upload_max_bytes: MAX_UPLOAD_BYTES,
+        upload_spool_bytes: 16 * MAX_UPLOAD_BYTES,
         slow_search: options.slow_search,
         ..AppOptions::default()
     };
