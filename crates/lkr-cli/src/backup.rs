@@ -22,7 +22,7 @@ use tokio::{
 
 use crate::{
     connection::Login,
-    exit::{not_found, usage},
+    exit::{Exit, not_found, usage},
     folders::FolderArgs,
     terminal::{Output, OutputArgs, Style, bytes_bar, plural, size},
 };
@@ -192,7 +192,7 @@ pub(crate) fn run_restore(args: &RestoreArgs) -> Result<ExitCode> {
         json!({"data_dir": name, "files": files, "bytes": bytes, "with_secret_key": with_secret_key});
     let sentence = format!("{}, {} into {name}", plural(files, "file"), size(bytes));
     shown.changed(&with_problems(answer, &problems), &name, &sentence)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { Exit::Partly.into() })
 }
 
 /// A summary with what is missing and damaged.
@@ -250,7 +250,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::exit::{Exit, exit_of};
+    use crate::exit::exit_of;
 
     #[test]
     fn absent_archive_is_an_error_of_its_own() {

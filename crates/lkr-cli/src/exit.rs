@@ -134,6 +134,7 @@ fn is_unreachable(error: &anyhow::Error) -> bool {
                 | Error::Timeout(_)
                 | Error::HostNotFound
                 | Error::ConnectionFailed
+                | Error::ConnectProxyFailed(_)
                 | Error::Protocol(_)
                 | Error::Tls(_)
                 | Error::Rustls(_)

@@ -104,19 +104,22 @@ impl Reranker for HttpReranker {
     }
 
     async fn rerank(&self, query: &str, passages: &[String]) -> Result<Vec<f32>> {
+        let mut batch_size = self.limits().batch_size;
         let mut scores = Vec::with_capacity(passages.len());
         while let Some(rest) = passages.get(scores.len()..).filter(|rest| !rest.is_empty()) {
-            let batch_size = self.limits().batch_size;
             let batch = rest.get(..batch_size).unwrap_or(rest);
             match self.rerank_batch(query, batch).await {
                 Ok(more) => scores.extend(more),
                 Err(error) if error.kind() == ErrorKind::TooLarge && batch.len() > 1 => {
-                    let mut limits = self.limits();
-                    limits.batch_size = limits.batch_size.min(batch.len() / 2);
+                    batch_size = batch.len() / 2;
                 }
                 Err(error) => return Err(error),
             }
         }
+        // If a passage was refused alone, it or the query was too long; this says nothing about the batch size.
+        let mut limits = self.limits();
+        limits.batch_size = limits.batch_size.min(batch_size);
+        drop(limits);
         Ok(scores)
     }
 }

@@ -191,6 +191,22 @@ async fn format_and_batch_size_of_tei_are_learned() {
 }
 
 #[tokio::test]
+async fn passage_that_is_refused_alone_lowers_no_batch_size() {
+    let provider = RerankServer::start(|body| {
+        let is_too_long = texts_of(body, "texts").unwrap_or_default().iter().any(|text| text.len() > 1_000);
+        tei(body, if is_too_long { 0 } else { usize::MAX })
+    })
+    .await;
+    let reranker = provider.reranker();
+    assert_eq!(reranker.rerank("what", &three_passages()).await.unwrap(), SCORES);
+    let long = [passages(7), vec!["long ".repeat(1_000)]].concat();
+    assert_eq!(reranker.rerank("what", &long).await.unwrap_err().kind(), ErrorKind::TooLarge);
+    let sent = provider.requests().len();
+    reranker.rerank("what", &passages(8)).await.unwrap();
+    assert_eq!(provider.requests().len(), sent + 1, "the batch size was lowered");
+}
+
+#[tokio::test]
 async fn no_request_is_sent_without_passages() {
     let provider = RerankServer::start(jina).await;
     assert_eq!(provider.reranker().rerank("what", &[]).await.unwrap(), [0.0; 0]);

@@ -95,6 +95,13 @@ fn documents_are_added_found_and_deleted_in_a_folder_without_a_server() {
     let created = lkr.print(&["spaces", "create", "sea", "--data-dir", "kb"]);
     assert_eq!(created, "created sea\n");
     assert!(lkr.print(&["status", "--data-dir", "kb"]).contains("account    admin (admin)"));
+    // Requests to this machine go through no proxy.
+    let mut status = lkr.command(&["status", "--data-dir", "kb"]);
+    for name in ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY"] {
+        status.env(name, "http://127.0.0.1:9");
+    }
+    let status = status.env_remove("NO_PROXY").env_remove("no_proxy").output().unwrap();
+    assert!(status.status.success(), "{}", printed(&status));
     assert!(!lkr.path("kb/store/opened").exists(), "the store is closed at the end of each command");
 }
 

@@ -1,5 +1,6 @@
 use std::{
     io::{self, Write},
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use ureq::{
     Agent, Body, RequestBuilder,
-    http::Response,
+    http::{Response, Uri},
     typestate::{WithBody, WithoutBody},
     unversioned::multipart::Form,
 };
@@ -60,9 +61,12 @@ struct Envelope {
 }
 
 impl Client {
-    /// A client of the server at `url`, such as `http://127.0.0.1:8080`.
+    /// A client of the server at `url`, such as `http://127.0.0.1:8080`. A proxy that the environment names is used for other machines
+    /// alone.
     pub(crate) fn new(url: &str) -> Self {
-        let config = Agent::config_builder()
+        let config = Agent::config_builder();
+        let config = if is_this_machine(url) { config.proxy(None) } else { config };
+        let config = config
             .http_status_as_error(false)
             .timeout_global(Some(TIMEOUT))
             .max_idle_age(MAX_IDLE)
@@ -212,6 +216,14 @@ impl Client {
     fn url(&self, path: &str) -> String {
         format!("{}/api/v1{path}", self.base)
     }
+}
+
+/// Whether the host of an address is this machine.
+fn is_this_machine(url: &str) -> bool {
+    let uri: Option<Uri> = url.parse().ok();
+    let host = uri.as_ref().and_then(Uri::host).unwrap_or_default();
+    let address: Result<IpAddr, _> = host.trim_matches(['[', ']']).parse();
+    address.map_or_else(|_| host.eq_ignore_ascii_case("localhost"), |address| address.is_loopback())
 }
 
 /// Sends a request with a JSON body.
