@@ -31,7 +31,7 @@ fn failed(task: &Task) -> Task {
 async fn add(catalog: &Catalog, n: usize) {
     let creator = Creator { name: "a name".to_owned(), id: ACCOUNTS[n % 3].to_owned() };
     let space = SPACES.get(n % 5).copied().map(space);
-    let key = (n % 7 == 0).then(|| "a key".to_owned());
+    let key = n.is_multiple_of(7).then(|| "a key".to_owned());
     let task = Task { key, ..Task::reclassify(catalog.clock(), space, creator) };
     catalog.accept(&[Acceptance { task: task.clone(), existing: None }], Vec::new()).await.unwrap();
     let unfinished = catalog.unfinished_task(task.subject).await.unwrap().unwrap();
