@@ -247,10 +247,19 @@ fn print_problems(shown: &Output, problems: &BackupProblems) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
+    use std::{ffi::OsString, time::SystemTime};
+
+    use clap::Parser as _;
+    use lkr::{Metadata, NewDocument};
 
     use super::*;
-    use crate::exit::exit_of;
+    use crate::{exit::exit_of, local_kb::LocalKnowledgeBase};
+
+    #[derive(Debug, clap::Parser)]
+    struct RestoreLine {
+        #[command(flatten)]
+        args: RestoreArgs,
+    }
 
     #[test]
     fn absent_archive_is_an_error_of_its_own() {
@@ -268,6 +277,33 @@ mod tests {
         let absent = runtime().unwrap().block_on(copied).unwrap_err();
         assert_eq!(exit_of(&absent), Exit::NotFound, "{absent}");
         assert!(absent.to_string().contains("no knowledge base in"), "{absent}");
+    }
+
+    #[test]
+    fn restore_of_an_archive_that_lacks_a_text_is_done_partly() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        runtime().unwrap().block_on(async {
+            let from = LocalKnowledgeBase::create(&path("kb"), None).await.unwrap();
+            let document = NewDocument {
+                title: "Moons".to_owned(),
+                source: "moons.md".to_owned(),
+                text: "Io is a moon.".to_owned(),
+                metadata: Metadata::new(),
+            };
+            from.kb.add(document).await.unwrap();
+            from.close().await;
+            fs::remove_dir_all(path("kb/blobs/texts")).unwrap();
+            let archive = File::create(path("kb.tar")).await.unwrap();
+            from_folders(&Folders::new(path("kb")), false, archive).await.unwrap();
+        });
+        let mut line: Vec<OsString> = vec!["restore".into(), path("kb.tar").into(), "-q".into()];
+        for (flag, name) in [("--data-dir", "to"), ("--blobs", "to/blobs"), ("--upload-dir", "to/uploads")] {
+            line.extend([OsString::from(flag), path(name).into_os_string()]);
+        }
+        let exit = run_restore(&RestoreLine::parse_from(line).args).unwrap();
+        assert_eq!(format!("{exit:?}"), format!("{:?}", ExitCode::from(Exit::Partly)));
+        assert!(path("to/store").is_dir());
     }
 
     #[test]

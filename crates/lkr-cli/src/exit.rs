@@ -162,6 +162,8 @@ mod tests {
         let io = ureq::Error::Io(std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
         let unreachable = Err::<(), _>(anyhow::Error::from(io)).context("GET /").unwrap_err();
         assert_eq!(exit_of(&unreachable), Exit::Unreachable);
+        let refused_by_proxy = ureq::Error::ConnectProxyFailed("502 Bad Gateway".to_owned());
+        assert_eq!(exit_of(&refused_by_proxy.into()), Exit::Unreachable);
         assert_eq!(exit_of(&usage("x").context("y")), Exit::Usage);
         assert_eq!(exit_of(&not_found("x")), Exit::NotFound);
         assert_eq!(exit_of(&no_login("http://h")), Exit::Refused);

@@ -3,6 +3,7 @@
 mod print;
 mod progress;
 mod remote;
+mod watch;
 
 use std::{
     io::{self, IsTerminal as _},
@@ -15,8 +16,7 @@ use std::{
 use anyhow::{Result, anyhow};
 use lkr::files::Format;
 use lkr_sync::{
-    ApplyOptions, Error, ErrorKind, FolderId, FolderSync, Identity, Next, Opening, Options, Plan, Preview,
-    Report, Trigger, WatchOptions,
+    ApplyOptions, Error, ErrorKind, FolderId, FolderSync, Identity, Opening, Options, Plan, Preview, Report,
 };
 
 use crate::{
@@ -139,7 +139,11 @@ fn preview(remote: &HttpRemote, options: Options, args: &Args, output: &Output) 
 fn synchronise(remote: &HttpRemote, options: Options, args: &Args, output: &Output) -> Result<Exit> {
     let mut sync = FolderSync::open(&args.folder, options).map_err(explained)?;
     note_opening(output, sync.opening(), sync.root())?;
-    if args.watch { watch(&mut sync, remote, args, output) } else { once(&mut sync, remote, args, output) }
+    if args.watch {
+        watch::watch(&mut sync, remote, args, output)
+    } else {
+        once(&mut sync, remote, args, output)
+    }
 }
 
 /// Says that a folder was found in another place. One at the same path on another machine needs no note.
@@ -206,56 +210,6 @@ fn apply(
 ) -> Result<Report> {
     let options = ApplyOptions { delete, ..ApplyOptions::default() };
     sync.apply(plan, remote, options, progress).map_err(|error| remote.cause(error))
-}
-
-/// Synchronises at once and after each change. If the server cannot be reached, it is tried again.
-fn watch(sync: &mut FolderSync, remote: &HttpRemote, args: &Args, output: &Output) -> Result<Exit> {
-    let mut failure = None;
-    output.note(&format!("watching {}; stop with Ctrl-C", sync.root().display()))?;
-    let mut run =
-        |sync: &mut FolderSync, trigger: Trigger| match run_watched(sync, remote, args, output, trigger) {
-            Ok(next) => next,
-            Err(error) => {
-                failure = Some(error);
-                Next::Stop
-            }
-        };
-    sync.watch(WatchOptions::default(), &(), &mut run).map_err(explained)?;
-    failure.map_or(Ok(Exit::Done), Err)
-}
-
-fn run_watched(
-    sync: &mut FolderSync,
-    remote: &HttpRemote,
-    args: &Args,
-    output: &Output,
-    trigger: Trigger,
-) -> Result<Next> {
-    let progress = Progress::new(output, args.verbose);
-    let started = Instant::now();
-    let report = sync.plan(remote, &progress).and_then(|plan| {
-        let options = ApplyOptions { delete: args.delete, ..ApplyOptions::default() };
-        sync.apply(plan, remote, options, &progress)
-    });
-    progress.finish();
-    match report {
-        Ok(report) => {
-            let has_changed = report.new + report.changed + report.moved + report.deleted > 0;
-            if has_changed || trigger == Trigger::Start {
-                print::report(output, &report, started.elapsed())?;
-            }
-            Ok(Next::Watch)
-        }
-        Err(error) if error.is_retryable() => {
-            let error = remote.cause(error);
-            if exit_of(&error) == Exit::Refused {
-                return Err(error);
-            }
-            output.warn(&format!("{}; trying again in {} s", reason(&error), RETRY.as_secs()))?;
-            Ok(Next::RetryIn(RETRY))
-        }
-        Err(error) => Err(remote.cause(error)),
-    }
 }
 
 /// An error of the folder, with what to do about it.

@@ -1,13 +1,13 @@
 //! Carrying out a plan.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     mem,
 };
 
 use crate::{
     ApplyOptions, Error, ErrorKind, Event, FolderSync, Issue, IssueKind, Observer, Plan, PlannedDelete,
-    PlannedMove, PlannedUpload, Reason, Remote, Report, Result,
+    PlannedMove, PlannedUpload, Reason, Remote, Rename, Report, Result,
     error::stopped,
     folder_sync::wait_for_tasks,
     transfer::{Outcome, Transfer},
@@ -29,8 +29,10 @@ pub(crate) struct Run<'a> {
     report: Report,
     /// Documents that may be deleted because their file is gone.
     confirmed: HashSet<String>,
-    /// Documents that the service refused to move. Their files are sent instead.
-    unmovable: HashSet<String>,
+    /// Documents that the service refused to move, and the paths of their files, which are sent instead.
+    unmovable: HashMap<String, String>,
+    /// The paths of the files that were sent and have their document.
+    done: HashSet<String>,
     /// Why items of this round failed, by path.
     failures: BTreeMap<String, String>,
     failures_in_a_row: usize,
@@ -54,7 +56,8 @@ impl<'a> Run<'a> {
             options,
             report: Report { unchanged: plan.unchanged, ..Report::default() },
             confirmed,
-            unmovable: HashSet::new(),
+            unmovable: HashMap::new(),
+            done: HashSet::new(),
             failures: BTreeMap::new(),
             failures_in_a_row: 0,
             has_lost_tasks: false,
@@ -63,7 +66,7 @@ impl<'a> Run<'a> {
 
     pub(crate) fn run(mut self, mut plan: Plan) -> Result<Report> {
         for round in 1..=ROUNDS {
-            plan.deletes = self.permitted(plan.deletes);
+            self.permit_deletes(&mut plan);
             if plan.is_empty() {
                 break;
             }
@@ -76,22 +79,30 @@ impl<'a> Run<'a> {
             self.report.kept = 0;
             plan = self.sync.compare(self.remote, self.observer, false, &self.unmovable)?;
         }
-        plan.deletes = self.permitted(plan.deletes);
+        self.permit_deletes(&mut plan);
         self.sync.state().end_changes()?;
         Ok(self.finish(plan))
     }
 
-    /// The deletes that may be done; the others are counted.
-    fn permitted(&mut self, deletes: Vec<PlannedDelete>) -> Vec<PlannedDelete> {
+    /// Leaves the deletes that may be done in the plan, and counts the others.
+    fn permit_deletes(&mut self, plan: &mut Plan) {
+        let sent: HashSet<&str> = plan.uploads.iter().map(|upload| upload.path.as_str()).collect();
         let may = |delete: &PlannedDelete| {
-            let known = delete.reason == Reason::Duplicate
-                || self.confirmed.contains(&delete.doc_id)
-                || self.unmovable.contains(&delete.doc_id);
-            self.options.delete && known
+            let is_known = match self.unmovable.get(&delete.doc_id) {
+                Some(path) => self.done.contains(path) || sent.contains(path.as_str()),
+                None => self.confirmed.contains(&delete.doc_id),
+            };
+            self.options.delete && (is_known || delete.reason == Reason::Duplicate)
         };
-        let (permitted, kept): (Vec<_>, Vec<_>) = deletes.into_iter().partition(may);
+        let (permitted, kept): (Vec<_>, Vec<_>) = mem::take(&mut plan.deletes).into_iter().partition(may);
+        plan.deletes = permitted;
         self.report.kept += kept.len();
-        permitted
+    }
+
+    /// Whether a document has to stay, because it could not be moved and its file has no other document yet.
+    fn is_held(&self, delete: &PlannedDelete) -> bool {
+        let path = self.unmovable.get(&delete.doc_id);
+        delete.reason == Reason::Gone && path.is_some_and(|path| !self.done.contains(path))
     }
 
     fn round(&mut self, round: usize, plan: &Plan) -> Result<()> {
@@ -104,14 +115,16 @@ impl<'a> Run<'a> {
         });
         self.do_moves(&plan.moves)?;
         self.do_uploads(&plan.uploads)?;
-        self.do_deletes(&plan.deletes)
+        let deletes: Vec<_> = plan.deletes.iter().filter(|delete| !self.is_held(delete)).collect();
+        self.do_deletes(&deletes)
     }
 
     fn do_moves(&mut self, moves: &[PlannedMove]) -> Result<()> {
         let (remote, prefix) = (self.remote, self.sync.source_prefix());
         let work = |planned: &PlannedMove| {
             let source = format!("{prefix}{}", planned.to);
-            remote.rename(&planned.doc_id, &source, planned.title.as_deref())
+            let (title, removes_digest) = (planned.title.as_deref(), planned.changes_format);
+            remote.rename(&planned.doc_id, &Rename { source: &source, title, removes_digest })
         };
         self.each(moves, work, |run, planned, result| match result {
             Ok(()) => {
@@ -122,15 +135,15 @@ impl<'a> Run<'a> {
             // It was deleted meanwhile. The next round sends the file.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => {
-                run.unmovable.insert(planned.doc_id.clone());
+                run.unmovable.insert(planned.doc_id.clone(), planned.to.clone());
                 run.failed(&planned.to, 0, error)
             }
         })
     }
 
-    fn do_deletes(&mut self, deletes: &[PlannedDelete]) -> Result<()> {
+    fn do_deletes(&mut self, deletes: &[&PlannedDelete]) -> Result<()> {
         let remote = self.remote;
-        let work = |planned: &PlannedDelete| remote.delete(&planned.doc_id);
+        let work = |planned: &&PlannedDelete| remote.delete(&planned.doc_id);
         self.each(deletes, work, |run, planned, result| match result {
             Err(error) if error.kind() != ErrorKind::NotFound => run.failed(&planned.path, 0, error),
             _ => {
@@ -181,6 +194,7 @@ impl<'a> Run<'a> {
                 let replaces = upload.replaces;
                 let count = if replaces { &mut self.report.changed } else { &mut self.report.new };
                 *count += 1;
+                self.done.insert(path.to_owned());
                 self.sync.state().set_refused(path, None);
                 self.succeeded(&Event::Done { path, bytes, replaces });
             }
@@ -227,7 +241,10 @@ impl<'a> Run<'a> {
     }
 
     /// The report, with what the last plan still contains.
-    fn finish(mut self, plan: Plan) -> Report {
+    fn finish(mut self, mut plan: Plan) -> Report {
+        let planned = plan.deletes.len();
+        plan.deletes.retain(|delete| !self.is_held(delete));
+        self.report.kept += planned - plan.deletes.len();
         let uploads = plan.uploads.into_iter().map(|upload| upload.path);
         let moves = plan.moves.into_iter().map(|planned| planned.to);
         let deletes = plan.deletes.into_iter().map(|delete| delete.path);

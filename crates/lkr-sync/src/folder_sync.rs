@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap},
     path::Path,
     thread,
 };
@@ -77,7 +77,7 @@ impl FolderSync {
             wait_for_tasks(remote, observer)?;
             self.state.end_changes()?;
         }
-        self.compare(remote, observer, self.options.retry_refused, &HashSet::new())
+        self.compare(remote, observer, self.options.retry_refused, &HashMap::new())
     }
 
     /// Carries out a plan, and repeats what changed or failed meanwhile, in three rounds at most. Deletes come last. Later
@@ -99,7 +99,7 @@ impl FolderSync {
         remote: &dyn Remote,
         observer: &dyn Observer,
         retry_refused: bool,
-        unmovable: &HashSet<String>,
+        unmovable: &HashMap<String, String>,
     ) -> Result<Plan> {
         self.folder.check_present()?;
         let mut walked = walk::walk(self.folder.root(), self.wanted())?;

@@ -34,7 +34,7 @@ pub use observer::{Event, Observer};
 pub use options::{ApplyOptions, Identity, Options, WatchOptions};
 pub use plan::{Plan, PlannedDelete, PlannedMove, PlannedUpload, Reason};
 pub use preview::Preview;
-pub use remote::{FILE_SHA256, Remote, RemoteDocument, TaskId, TaskState, Upload};
+pub use remote::{FILE_SHA256, Remote, RemoteDocument, Rename, TaskId, TaskState, Upload};
 pub use report::{Issue, IssueKind, Report};
 pub use time_left::TimeLeft;
 pub use watch::{Next, Trigger};

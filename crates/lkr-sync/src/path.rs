@@ -32,6 +32,12 @@ pub(crate) fn stem(text: &str) -> &str {
     }
 }
 
+/// The extension, which says how the file is read: in lower case, and one for those with the same meaning.
+pub(crate) fn format(text: &str) -> String {
+    let extension = file_name(text).rsplit_once('.').map_or("", |(_, extension)| extension).to_lowercase();
+    if extension == "htm" { "html".to_owned() } else { extension }
+}
+
 /// Whether a path is `folder` or below it. The folder `""` contains all paths.
 pub(crate) fn is_below(text: &str, folder: &str) -> bool {
     folder.is_empty()
@@ -55,6 +61,13 @@ mod tests {
             [("a/b.tar.gz", "b.tar.gz", "b.tar"), ("x.y/z", "z", "z"), (".env", ".env", ".env")]
         {
             assert_eq!((file_name(path), stem(path)), (name, stem_of));
+        }
+    }
+
+    #[test]
+    fn format_is_the_same_for_extensions_with_the_same_meaning() {
+        for (path, expected) in [("a/b.TXT", "txt"), ("b.htm", "html"), ("b.HTML", "html"), ("x.y/z", "")] {
+            assert_eq!(format(path), expected, "{path}");
         }
     }
 

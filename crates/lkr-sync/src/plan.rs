@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
@@ -59,6 +59,8 @@ pub struct PlannedMove {
     pub to: String,
     /// The new title, if the title is to change.
     pub title: Option<String>,
+    /// Whether the file has another format now. Then it is also sent, and replaces the document.
+    pub changes_format: bool,
 }
 
 /// A document to delete.
@@ -118,8 +120,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) stored: &'a [StoredDocument],
     /// Folders that could not be listed. Nothing below them counts as gone.
     pub(crate) unreadable: &'a [String],
-    /// Documents that the service refused to move.
-    pub(crate) unmovable: &'a HashSet<String>,
+    /// Documents that the service refused to move, and the paths of their files.
+    pub(crate) unmovable: &'a HashMap<String, String>,
 }
 
 /// The documents of one path, the newest first.
@@ -135,12 +137,7 @@ pub(crate) fn make(inputs: Inputs<'_>) -> Plan {
         plan_file(file, documents, &mut plan, &mut new);
     }
     let mut gone = gone(&inputs, &by_path);
-    for (file, digest) in new {
-        match gone.take(digest, &file.path) {
-            Some(document) => plan.moves.push(planned_move(document, &file.path)),
-            None => plan.uploads.push(planned_upload(file, digest, false)),
-        }
-    }
+    plan_new(new, &mut gone, &mut plan);
     plan.deletes.extend(gone.rest().map(|document| planned_delete(document, Reason::Gone)));
     plan.uploads.sort_by_cached_key(|upload| Digest::of(upload.path.as_bytes()).number());
     plan.deletes.sort_by(|a, b| (&a.path, &a.doc_id).cmp(&(&b.path, &b.doc_id)));
@@ -187,10 +184,27 @@ fn plan_file<'a>(
     plan.deletes.extend(duplicates.map(|document| planned_delete(document, Reason::Duplicate)));
 }
 
-/// The documents that have no file, by their digests.
+/// Plans what files without a document need. A document of another format is taken only if no file of its own format has the
+/// same bytes, because it must be read again.
+fn plan_new(new: Vec<(&LocalFile, Digest)>, gone: &mut Gone<'_>, plan: &mut Plan) {
+    let mut left = Vec::new();
+    for (file, digest) in new {
+        match gone.take(digest, &file.path) {
+            Some(document) => plan.moves.push(planned_move(document, &file.path)),
+            None => left.push((file, digest)),
+        }
+    }
+    for (file, digest) in left {
+        let document = gone.take_of_any_format(digest);
+        plan.uploads.push(planned_upload(file, digest, document.is_some()));
+        plan.moves.extend(document.map(|document| planned_move(document, &file.path)));
+    }
+}
+
+/// The documents that have no file, by their digests and formats.
 #[derive(Debug, Default)]
 struct Gone<'a> {
-    movable: HashMap<Digest, Stored<'a>>,
+    movable: HashMap<Digest, BTreeMap<String, Stored<'a>>>,
     others: Stored<'a>,
 }
 
@@ -204,8 +218,9 @@ fn gone<'a>(inputs: &Inputs<'a>, by_path: &BTreeMap<&'a str, Stored<'a>>) -> Gon
         }
         for document in documents {
             match document.digest {
-                Some(digest) if !inputs.unmovable.contains(&document.doc_id) => {
-                    gone.movable.entry(digest).or_default().push(document);
+                Some(digest) if !inputs.unmovable.contains_key(&document.doc_id) => {
+                    let of_digest = gone.movable.entry(digest).or_default();
+                    of_digest.entry(path::format(path)).or_default().push(document);
                 }
                 _ => gone.others.push(document),
             }
@@ -215,9 +230,9 @@ fn gone<'a>(inputs: &Inputs<'a>, by_path: &BTreeMap<&'a str, Stored<'a>>) -> Gon
 }
 
 impl<'a> Gone<'a> {
-    /// Removes a document of these bytes: one with the same file name if there is one, otherwise the newest.
+    /// Removes a document of these bytes and this format: one with the same file name if there is one, otherwise the newest.
     fn take(&mut self, digest: Digest, to: &str) -> Option<&'a StoredDocument> {
-        let documents = self.movable.get_mut(&digest)?;
+        let documents = self.movable.get_mut(&digest)?.get_mut(&path::format(to))?;
         let name = path::file_name(to);
         let same_name = documents.iter().position(|document| path::file_name(&document.path) == name);
         let newest = || (0..documents.len()).max_by_key(|index| documents.get(*index).map(|d| d.updated_at));
@@ -225,8 +240,13 @@ impl<'a> Gone<'a> {
         Some(documents.swap_remove(index))
     }
 
+    /// Removes a document of these bytes.
+    fn take_of_any_format(&mut self, digest: Digest) -> Option<&'a StoredDocument> {
+        self.movable.get_mut(&digest)?.values_mut().find_map(Vec::pop)
+    }
+
     fn rest(self) -> impl Iterator<Item = &'a StoredDocument> {
-        self.movable.into_values().flatten().chain(self.others)
+        self.movable.into_values().flat_map(BTreeMap::into_values).flatten().chain(self.others)
     }
 }
 
@@ -239,6 +259,7 @@ fn planned_move(document: &StoredDocument, to: &str) -> PlannedMove {
         from: document.path.clone(),
         to: to.to_owned(),
         title: follows.then(|| after.to_owned()),
+        changes_format: path::format(&document.path) != path::format(to),
     }
 }
 

@@ -23,8 +23,8 @@ pub trait Remote: Debug + Send + Sync {
     /// The state of an upload's task. `NotFound` if the service does not remember it any more.
     fn task(&self, id: &TaskId) -> Result<TaskState>;
 
-    /// Changes the source of a document, and its title unless that is `None`, without reading its file again.
-    fn rename(&self, doc_id: &str, source: &str, title: Option<&str>) -> Result<()>;
+    /// Changes the record of a document in one step, without reading its file again.
+    fn rename(&self, doc_id: &str, rename: &Rename<'_>) -> Result<()>;
 
     /// Deletes a document.
     fn delete(&self, doc_id: &str) -> Result<()>;
@@ -46,6 +46,17 @@ pub struct RemoteDocument {
     pub file_sha256: Option<String>,
     /// When its live revision was published, in milliseconds since 1970; only the order counts.
     pub updated_at: i64,
+}
+
+/// What changes in a document whose file has another path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rename<'a> {
+    /// The new source.
+    pub source: &'a str,
+    /// The new title, if it changes.
+    pub title: Option<&'a str>,
+    /// Whether the metadata key [`FILE_SHA256`] is removed, so that the file is sent again.
+    pub removes_digest: bool,
 }
 
 /// A file to submit.

@@ -11,8 +11,8 @@ pub struct Report {
     pub moved: usize,
     /// Documents that were deleted.
     pub deleted: usize,
-    /// Documents that have no file and were kept, because nothing may be deleted or because their files vanished during
-    /// the run.
+    /// Documents that have no file and were kept: because nothing may be deleted, because their files vanished during the
+    /// run, or because they could not be moved and their files could not be sent either.
     pub kept: usize,
     /// Files whose document was right before the run.
     pub unchanged: usize,

@@ -144,7 +144,7 @@ fn from_stdin(name: Option<&str>) -> Result<Item> {
 /// A file, whose source is its path as it was given: it is the same whether the file or its folder is named.
 fn file_item(path: &Path) -> Item {
     let source = format!("file:{}", with_slashes(path));
-    Item::File(FileItem { path: path.to_owned(), file_name: file_name(path), title: String::new(), source })
+    Item::File(FileItem { path: path.to_owned(), file_name: file_name(path), source, ..FileItem::default() })
 }
 
 /// A path without `.` in it, written alike on every system.

@@ -40,6 +40,8 @@ pub(super) struct FileItem {
     pub(super) path: PathBuf,
     /// The name by which the server knows its format.
     pub(super) file_name: String,
+    /// The content type that was declared for bytes in memory, with its charset; may be empty.
+    pub(super) media_type: String,
     /// The title; the file's name if it is empty.
     pub(super) title: String,
     pub(super) source: String,
@@ -77,7 +79,7 @@ impl Item {
             }
             Self::Bytes(file, bytes) => {
                 let fields = file.fields(options);
-                client.post_form("/documents/upload", file.form(&fields).of_bytes(bytes))
+                client.post_form("/documents/upload", file.form(&fields).of_bytes(bytes, &file.media_type))
             }
         }
     }

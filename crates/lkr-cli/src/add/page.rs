@@ -43,11 +43,20 @@ pub(super) fn fetch(address: &str) -> Result<Item> {
     let failed = |error: ureq::Error| anyhow!("GET {address}: {error}");
     let mut response = config.new_agent().get(address).call().map_err(failed)?;
     let content_type = response.headers().get("content-type").and_then(|value| value.to_str().ok());
-    let file_name = file_name(address, content_type.unwrap_or_default())?;
+    let file = file_item(address, content_type.unwrap_or_default())?;
     let body = response.body_mut().with_config().limit(MAX_BYTES);
     let bytes = body.read_to_vec().map_err(failed)?;
-    let file = FileItem { file_name, source: address.to_owned(), ..FileItem::default() };
     Ok(Item::Bytes(file, bytes))
+}
+
+/// The file of a page. Its content type is passed on, because it may declare a charset that the page itself does not.
+fn file_item(address: &str, content_type: &str) -> Result<FileItem> {
+    Ok(FileItem {
+        file_name: file_name(address, content_type)?,
+        media_type: content_type.to_owned(),
+        source: address.to_owned(),
+        ..FileItem::default()
+    })
 }
 
 /// The last part of the path, with the extension of the content type.
@@ -66,6 +75,12 @@ fn file_name(address: &str, content_type: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn charset_of_a_page_is_kept() {
+        let file = file_item("https://a.example/x.html", "text/html; charset=windows-1251").unwrap();
+        assert_eq!(file.media_type, "text/html; charset=windows-1251");
+    }
 
     #[test]
     fn content_type_decides_the_extension() {

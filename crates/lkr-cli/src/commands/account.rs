@@ -185,3 +185,47 @@ pub(crate) fn machine() -> String {
     let from_system = ["COMPUTERNAME", "HOSTNAME"].iter().find_map(|name| std::env::var(name).ok());
     name.filter(|name| !name.is_empty()).or(from_system).unwrap_or_else(|| "this machine".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read as _, Write as _},
+        net::TcpListener,
+        thread,
+    };
+
+    use super::*;
+
+    /// A server that answers one request after another with these bodies; its address.
+    fn server(bodies: [&'static str; 3]) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        thread::spawn(move || {
+            for body in bodies {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut request: Vec<u8> = Vec::new();
+                let mut buffer = [0_u8; 4096];
+                while !request.ends_with(b"}") {
+                    let length = stream.read(&mut buffer).unwrap();
+                    assert!(length > 0, "the request ends with its body");
+                    request.extend_from_slice(buffer.get(..length).unwrap());
+                }
+                let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}", body.len());
+                write!(stream, "{head}\r\n\r\n{body}").unwrap();
+            }
+        });
+        url
+    }
+
+    #[test]
+    fn new_key_is_kept_if_the_session_cannot_be_ended() {
+        let url = server([
+            r#"{"code":0,"message":"ok","data":{"access_token":"t","user":{"username":"ada"}}}"#,
+            r#"{"code":0,"message":"ok","data":{"id":"1","key":"lkr_secret"}}"#,
+            r#"{"code":2000,"message":"the store is away"}"#,
+        ]);
+        let login = new_key(&Client::new(&url), "ada", "password").unwrap();
+        assert_eq!((login.username.as_str(), login.token.as_str()), ("ada", "lkr_secret"));
+        assert_eq!(login.key_id.as_deref(), Some("1"));
+    }
+}

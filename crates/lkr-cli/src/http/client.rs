@@ -251,3 +251,22 @@ fn parse_response(mut response: Response<Body>) -> Result<ApiResponse> {
         Err(_) => Err(ApiError { status, code: None, message: String::new(), retry_after }.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_proxy_is_used_for_this_machine() {
+        for url in ["http://127.0.0.1:8080", "https://127.1.2.3", "http://[::1]:8080", "http://LocalHost:80/"]
+        {
+            assert!(is_this_machine(url), "{url}");
+            assert!(Client::new(url).agent.config().proxy().is_none(), "{url}");
+        }
+        for url in
+            ["http://10.0.0.1", "https://kb.example.org", "http://127.0.0.1.example.org", "http://[::2]"]
+        {
+            assert!(!is_this_machine(url), "{url}");
+        }
+    }
+}

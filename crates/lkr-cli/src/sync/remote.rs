@@ -8,7 +8,9 @@ use std::{
 };
 
 use anyhow::anyhow;
-use lkr_sync::{Error, ErrorKind, FILE_SHA256, Remote, RemoteDocument, Result, TaskId, TaskState, Upload};
+use lkr_sync::{
+    Error, ErrorKind, FILE_SHA256, Remote, RemoteDocument, Rename, Result, TaskId, TaskState, Upload,
+};
 use serde_json::{Map, Value, json};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
@@ -128,10 +130,8 @@ impl Remote for HttpRemote {
         Ok(state_of(task))
     }
 
-    fn rename(&self, doc_id: &str, source: &str, title: Option<&str>) -> Result<()> {
-        let mut change = Map::from_iter([("source".to_owned(), json!(source))]);
-        change.extend(title.map(|title| ("title".to_owned(), json!(title))));
-        let change = Value::Object(change);
+    fn rename(&self, doc_id: &str, rename: &Rename<'_>) -> Result<()> {
+        let change = change_of(rename);
         let changed =
             retry_while_overloaded(&self.client, || self.client.patch(&Self::path(doc_id), &change));
         changed.map(drop).map_err(|error| self.error("move document", Scope::Item, error))
@@ -146,6 +146,16 @@ impl Remote for HttpRemote {
         let count = self.unfinished("pending").and_then(|count| Ok(count + self.unfinished("running")?));
         count.map_err(|error| self.error("list tasks", Scope::Run, error))
     }
+}
+
+/// The change of a document's record.
+fn change_of(rename: &Rename<'_>) -> Value {
+    let mut change = Map::from_iter([("source".to_owned(), json!(rename.source))]);
+    change.extend(rename.title.map(|title| ("title".to_owned(), json!(title))));
+    if rename.removes_digest {
+        change.insert("metadata".to_owned(), json!({FILE_SHA256: null}));
+    }
+    Value::Object(change)
 }
 
 fn state_of(task: Task) -> TaskState {
@@ -232,6 +242,15 @@ mod tests {
         assert!(matches!(failed(1001, false), TaskState::Refused(_)));
         assert!(matches!(failed(1001, true), TaskState::Failed(_)));
         assert!(matches!(failed(1003, false), TaskState::Failed(_)));
+    }
+
+    #[test]
+    fn rename_removes_the_digest_of_a_document_that_is_sent_again() {
+        let rename = Rename { source: "sync:1/a.md", title: None, removes_digest: false };
+        assert_eq!(change_of(&rename), json!({"source": "sync:1/a.md"}));
+        let again = Rename { title: Some("a"), removes_digest: true, ..rename };
+        let expected = json!({"source": "sync:1/a.md", "title": "a", "metadata": {"file_sha256": null}});
+        assert_eq!(change_of(&again), expected);
     }
 
     #[test]

@@ -1,9 +1,14 @@
 //! Documents that follow their files.
 
-use lkr_sync::IssueKind;
+use std::collections::BTreeMap;
+
+use lkr_sync::{ApplyOptions, ErrorKind, IssueKind};
 use proptest::prelude::*;
 
-use crate::bench::Bench;
+use crate::{
+    bench::{Bench, options},
+    service::Fault,
+};
 
 #[test]
 fn moved_file_keeps_its_document_and_a_title_made_from_its_name_follows() {
@@ -57,6 +62,57 @@ fn file_is_sent_if_the_service_refuses_to_move_its_document() {
     assert_eq!((report.moved, report.new, report.deleted), (0, 1, 1));
     assert_eq!(report.count(IssueKind::Failed), 0);
     assert_eq!(bench.stored(), ["b.txt"]);
+}
+
+#[test]
+fn document_that_cannot_be_moved_stays_until_its_file_was_sent() {
+    let bench = Bench::new(&[("a.txt", "one")]);
+    bench.run();
+    bench.rename("a.txt", "b.txt");
+    bench.service.inner().refuse_renames = true;
+    // The calls are: list, rename, list, and twice upload, unfinished tasks, list. Both uploads fail.
+    let failing = [3, 6].map(|call| (call, Fault::Before(ErrorKind::Other)));
+    bench.service.restart_client(BTreeMap::from(failing));
+    let report = bench.run();
+    assert_eq!(bench.stored(), ["a.txt"]);
+    assert_eq!((report.new, report.deleted, report.kept), (0, 0, 1));
+    assert_eq!((report.count(IssueKind::Failed), report.issues[0].path.as_str()), (1, "b.txt"));
+
+    bench.service.restart_client(BTreeMap::new());
+    let report = bench.run();
+    assert_eq!((report.new, report.deleted, report.issues.len()), (1, 1, 0));
+    assert_eq!(bench.stored(), ["b.txt"]);
+}
+
+#[test]
+fn renamed_file_of_another_format_is_read_again_under_its_id() {
+    let bench = Bench::new(&[("notes.txt", "# Notes")]);
+    bench.run();
+    let before = bench.service.document(&bench.source("notes.txt"));
+    bench.rename("notes.txt", "notes.md");
+    // Nothing may be deleted.
+    let mut sync = bench.open();
+    let plan = sync.plan(&bench.service, &()).unwrap();
+    let report = sync.apply(plan, &bench.service, ApplyOptions::default(), &()).unwrap();
+    drop(sync);
+    assert_eq!((report.moved, report.changed, report.new, report.kept), (1, 1, 0, 0));
+    assert_eq!((bench.stored(), bench.service.uploads()), (vec!["notes.md".to_owned()], 2));
+    let after = bench.service.document(&bench.source("notes.md"));
+    assert_eq!((after.doc_id, after.metadata), (before.doc_id, before.metadata));
+    assert!(bench.plan().is_empty());
+}
+
+#[test]
+fn run_after_one_that_ended_between_rename_and_upload_sends_the_file() {
+    let bench = Bench::new(&[("notes.txt", "# Notes")]);
+    bench.run();
+    bench.rename("notes.txt", "notes.md");
+    // The calls are: list, rename, upload.
+    bench.service.restart_client(BTreeMap::from([(2, Fault::Before(ErrorKind::Unavailable))]));
+    bench.try_run(options()).unwrap_err();
+    bench.service.restart_client(BTreeMap::new());
+    assert_eq!(bench.stored(), ["notes.md"]);
+    assert_eq!((bench.run().changed, bench.service.uploads()), (1, 2));
 }
 
 proptest! {

@@ -7,7 +7,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use lkr_sync::{Error, ErrorKind, FILE_SHA256, Remote, RemoteDocument, Result, TaskId, TaskState, Upload};
+use lkr_sync::{
+    Error, ErrorKind, FILE_SHA256, Remote, RemoteDocument, Rename, Result, TaskId, TaskState, Upload,
+};
 
 pub(crate) const ME: &str = "me";
 
@@ -261,7 +263,7 @@ impl Remote for Service {
         answer(inner.tasks[index].outcome.clone().unwrap_or(TaskState::Unfinished), fault)
     }
 
-    fn rename(&self, doc_id: &str, source: &str, title: Option<&str>) -> Result<()> {
+    fn rename(&self, doc_id: &str, rename: &Rename<'_>) -> Result<()> {
         let fault = self.call("rename")?;
         let mut inner = self.inner();
         if inner.refuse_renames {
@@ -269,9 +271,12 @@ impl Remote for Service {
         }
         let document = inner.documents.iter_mut().find(|document| document.doc_id == doc_id);
         let document = document.ok_or_else(|| Error::new(ErrorKind::NotFound, "rename", "no document"))?;
-        source.clone_into(&mut document.source);
-        if let Some(title) = title {
+        rename.source.clone_into(&mut document.source);
+        if let Some(title) = rename.title {
             title.clone_into(&mut document.title);
+        }
+        if rename.removes_digest {
+            document.metadata.remove(FILE_SHA256);
         }
         answer((), fault)
     }
