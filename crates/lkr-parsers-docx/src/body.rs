@@ -284,9 +284,15 @@ impl<'a> BodyReader<'a> {
         let text = paragraph.text;
         let style_list = styles.list(style);
         let list = paragraph.list.as_deref().or(style_list.map(|(list, _)| list));
-        let list = list.filter(|list| *list != "0" && !text.trim().is_empty());
+        let is_empty = text.trim().is_empty();
+        let list = list.filter(|list| *list != "0" && !(is_empty && paragraph.is_mark_hidden));
         let list_level = paragraph.list_level.or(style_list.map(|(_, level)| level)).unwrap_or_default();
         let item = match (level, list) {
+            // An item without text, of which only the number and perhaps a picture are shown.
+            (_, Some(list)) if is_empty => {
+                self.lists.count(list, list_level);
+                BodyItem::Paragraph(text)
+            }
             (Some(level), list) => {
                 // It counts in its list, so that the items below it have their numbers.
                 if let Some(list) = list {

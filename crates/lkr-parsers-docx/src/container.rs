@@ -130,6 +130,8 @@ pub(crate) struct Paragraph {
     in_properties: bool,
     /// Whether the run properties are those of the paragraph mark.
     in_mark_properties: bool,
+    /// Whether its paragraph mark is hidden, or its deletion tracked. Such a paragraph without text is not shown.
+    pub(crate) is_mark_hidden: bool,
     pub(crate) formula: Formula,
     /// Where the open pronunciation of some text begins.
     pronunciation_start: Option<usize>,
@@ -175,6 +177,11 @@ impl Paragraph {
             ElementKind::NumberingLevel => self.list_level = value().and_then(|value| value.parse().ok()),
             ElementKind::Shading if self.in_properties && !self.in_mark_properties => {
                 self.has_background |= styles.theme_colors.is_background(kind, tag);
+            }
+            ElementKind::Vanish if self.in_mark_properties => self.is_mark_hidden |= is_on(tag),
+            ElementKind::Deletion if self.in_mark_properties => self.is_mark_hidden = true,
+            ElementKind::Skipped if self.in_mark_properties => {
+                self.is_mark_hidden |= tag.local_name().as_ref() == "moveFrom";
             }
             ElementKind::Run => self.open_run(styles),
             ElementKind::Pronunciation => self.pronunciation_start = Some(self.text.len()),

@@ -35,12 +35,20 @@ struct Level {
     start: Option<u32>,
 }
 
-/// A list: its definition and the overridden start numbers of its levels.
+/// A list: its definition, the levels that it defines itself, and the overridden start numbers of its levels.
 #[derive(Debug, Clone, Default)]
 struct ListInstance {
     definition: String,
+    levels: [Option<Box<Level>>; LEVELS],
     starts: [Option<u32>; LEVELS],
     is_started: bool,
+}
+
+impl ListInstance {
+    fn level<'a>(&'a self, definition: &'a [Level; LEVELS], at: usize) -> Option<&'a Level> {
+        let own_level = self.levels.get(at).and_then(Option::as_deref);
+        own_level.or(definition.get(at))
+    }
 }
 
 impl Lists {
@@ -89,12 +97,13 @@ impl Lists {
             }
             instance.is_started = true;
         }
+        let level_of = |at: usize| instance.level(definition, at);
         let begin = |at: usize| {
             let overridden = instance.starts.get(at).copied().flatten();
-            overridden.or(definition.get(at).and_then(|level| level.start)).unwrap_or(1)
+            overridden.or(level_of(at).and_then(|level| level.start)).unwrap_or(1)
         };
         count(counters, level, begin);
-        mark(definition, counters, level)
+        mark(level_of, counters, level)
     }
 }
 
@@ -113,8 +122,12 @@ fn count(counters: &mut [Option<u32>; LEVELS], level: usize, begin: impl Fn(usiz
     }
 }
 
-fn mark(definition: &[Level; LEVELS], counters: &[Option<u32>; LEVELS], level: usize) -> String {
-    let Some(own_level) = definition.get(level) else {
+fn mark<'a>(
+    level_of: impl Fn(usize) -> Option<&'a Level>,
+    counters: &[Option<u32>; LEVELS],
+    level: usize,
+) -> String {
+    let Some(own_level) = level_of(level) else {
         return BULLET.to_owned();
     };
     match own_level.format.as_str() {
@@ -123,7 +136,7 @@ fn mark(definition: &[Level; LEVELS], counters: &[Option<u32>; LEVELS], level: u
         _ => {}
     }
     let number = |at: usize| {
-        let format = definition.get(at).map_or("decimal", |level| level.format.as_str());
+        let format = level_of(at).map_or("decimal", |level| level.format.as_str());
         format_number(counters.get(at).copied().flatten().unwrap_or(1), format)
     };
     if own_level.pattern.is_empty() || own_level.pattern.len() > MAX_PATTERN_BYTES {
@@ -205,7 +218,14 @@ impl NumberingReader {
             ElementKind::ListInstance => {
                 self.instance = attribute(tag, "numId").map(|id| (id, ListInstance::default()));
             }
-            ElementKind::Level | ElementKind::LevelOverride => self.level = level(),
+            ElementKind::Level | ElementKind::LevelOverride => {
+                self.level = level();
+                if let (ElementKind::Level, Some((_, instance))) = (kind, &mut self.instance)
+                    && let Some(own_level) = instance.levels.get_mut(self.level)
+                {
+                    *own_level = Some(Box::default());
+                }
+            }
             ElementKind::StyleLink => {
                 let definition = self.definition.as_ref().map(|(id, _)| id.clone());
                 self.lists.of_styles.extend(value().zip(definition));
@@ -232,7 +252,11 @@ impl NumberingReader {
     }
 
     fn apply(&mut self, kind: ElementKind, value: Option<String>) {
-        let level = self.definition.as_mut().and_then(|(_, levels)| levels.get_mut(self.level));
+        let level = match (&mut self.definition, &mut self.instance) {
+            (Some((_, levels)), _) => levels.get_mut(self.level),
+            (None, Some((_, instance))) => instance.levels.get_mut(self.level).and_then(Option::as_deref_mut),
+            (None, None) => None,
+        };
         let Some((level, value)) = level.zip(value) else {
             return;
         };

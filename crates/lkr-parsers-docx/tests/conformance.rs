@@ -115,7 +115,9 @@ fn lists_parse_to_expected_blocks() {
     let numbering = "<w:numbering><w:abstractNum w:abstractNumId=\"1\">\
         <w:lvl w:ilvl=\"0\"><w:numFmt w:val=\"decimal\"/><w:lvlText w:val=\"%1.\"/></w:lvl>\
         <w:lvl w:ilvl=\"1\"><w:numFmt w:val=\"lowerLetter\"/><w:lvlText w:val=\"%2)\"/></w:lvl></w:abstractNum>\
-        <w:num w:numId=\"1\"><w:abstractNumId w:val=\"1\"/></w:num></w:numbering>";
+        <w:num w:numId=\"1\"><w:abstractNumId w:val=\"1\"/></w:num>\
+        <w:num w:numId=\"2\"><w:abstractNumId w:val=\"1\"/><w:lvlOverride w:ilvl=\"0\"><w:startOverride w:val=\"4\"/>\
+        <w:lvl w:ilvl=\"0\"><w:numFmt w:val=\"lowerRoman\"/><w:lvlText w:val=\"Task %1:\"/></w:lvl></w:lvlOverride></w:num></w:numbering>";
     assert_body("lists.xml", &[("numbering", numbering)]);
 }
 
