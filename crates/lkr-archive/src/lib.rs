@@ -3,6 +3,7 @@
 mod checksums;
 mod error;
 mod hashing_reader;
+mod header_limit;
 mod info;
 mod reader;
 mod writer;

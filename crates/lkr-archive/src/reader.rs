@@ -13,6 +13,7 @@ use crate::{
     checksums::{ChecksumList, INFO_PATH, is_checksum_list, is_entry_path},
     error::{READ, damaged, read_error},
     hashing_reader::HashingReader,
+    header_limit::{HeaderLimit, LimitedReader},
 };
 
 /// The maximum length of the description and of a checksum list.
@@ -20,7 +21,8 @@ const MAX_METADATA_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Reads and verifies an archive.
 pub struct ArchiveReader<R: AsyncRead + Unpin> {
-    entries: Entries<R>,
+    entries: Entries<LimitedReader<R>>,
+    limit: HeaderLimit,
     info: ArchiveInfo,
     checksums: ChecksumList,
     current: Option<CurrentEntry<R>>,
@@ -36,7 +38,7 @@ pub struct Entry<'a, R: AsyncRead + Unpin> {
 struct CurrentEntry<R: AsyncRead + Unpin> {
     path: String,
     length: u64,
-    content: HashingReader<tokio_tar::Entry<Archive<R>>>,
+    content: HashingReader<tokio_tar::Entry<Archive<LimitedReader<R>>>>,
 }
 
 impl<R: AsyncRead + Unpin> std::fmt::Debug for ArchiveReader<R> {
@@ -64,8 +66,9 @@ impl<R: AsyncRead + Unpin> ArchiveReader<R> {
     pub async fn open(from: R) -> Result<Self> {
         let not_an_archive =
             || Error::new(ErrorKind::NotAnArchive, READ, "the data does not begin like a backup");
+        let (from, limit) = LimitedReader::new(from);
         let mut entries = Archive::new(from).entries().map_err(read_error)?;
-        let mut first = match next_entry(&mut entries).await {
+        let mut first = match next_entry(&mut entries, &limit).await {
             Ok(Some(first)) if first.path == INFO_PATH => first,
             Err(error) if error.kind() == ErrorKind::Io => return Err(error),
             _ => return Err(not_an_archive()),
@@ -74,7 +77,7 @@ impl<R: AsyncRead + Unpin> ArchiveReader<R> {
         let info = ArchiveInfo::decode(json.as_bytes())?;
         let mut checksums = ChecksumList::default();
         first.finish(&mut checksums)?;
-        Ok(Self { entries, info, checksums, current: None, finished: false })
+        Ok(Self { entries, limit, info, checksums, current: None, finished: false })
     }
 
     /// The description of the archive.
@@ -93,7 +96,7 @@ impl<R: AsyncRead + Unpin> ArchiveReader<R> {
             current.finish(&mut self.checksums)?;
         }
         loop {
-            let mut next = match next_entry(&mut self.entries).await? {
+            let mut next = match next_entry(&mut self.entries, &self.limit).await? {
                 Some(next) if !self.finished => next,
                 None if self.finished => return Ok(None),
                 None => return Err(damaged("the archive is incomplete")),
@@ -104,6 +107,8 @@ impl<R: AsyncRead + Unpin> ArchiveReader<R> {
             if is_checksum_list(&next.path) {
                 let list = next.read_metadata().await?;
                 self.finished = self.checksums.verify_list(&next.path, &list)?;
+            } else if self.checksums.is_full() {
+                return Err(damaged(format!("the checksum list before {} is missing", next.path)));
             } else if is_entry_path(&next.path) {
                 return Ok(Some(Entry { current: self.current.insert(next) }));
             } else {
@@ -123,7 +128,11 @@ impl<R: AsyncRead + Unpin> ArchiveReader<R> {
 }
 
 /// The next entry of the tar file, metadata included.
-async fn next_entry<R: AsyncRead + Unpin>(entries: &mut Entries<R>) -> Result<Option<CurrentEntry<R>>> {
+async fn next_entry<R: AsyncRead + Unpin>(
+    entries: &mut Entries<LimitedReader<R>>,
+    limit: &HeaderLimit,
+) -> Result<Option<CurrentEntry<R>>> {
+    limit.begin_header();
     let Some(entry) = entries.next().await else { return Ok(None) };
     let entry = entry.map_err(read_error)?;
     let path = String::from_utf8_lossy(&entry.path_bytes().map_err(read_error)?).into_owned();
@@ -131,6 +140,7 @@ async fn next_entry<R: AsyncRead + Unpin>(entries: &mut Entries<R>) -> Result<Op
         return Err(damaged(format!("{path:?} is not a regular file")));
     }
     let length = entry.effective_size();
+    limit.begin_content();
     Ok(Some(CurrentEntry { path, length, content: HashingReader::new(entry) }))
 }
 

@@ -151,3 +151,23 @@ fn unfinished_archive_is_refused() {
     });
     assert_eq!(run(unpack(&archive)).unwrap_err().to_string(), "read backup: the archive is incomplete");
 }
+
+#[test]
+fn archive_without_a_checksum_list_or_with_an_endless_path_is_refused_before_it_takes_memory() {
+    let files: Files = (0..1_100).map(|n| (format!("texts/{n:04}"), format!("{n}").into_bytes())).collect();
+    let archive = run(pack(&files));
+    let list = archive.windows(12).position(|window| window == b"SHA256SUMS.1").unwrap();
+    let next = archive[list..].windows(10).position(|window| window == b"texts/0999").unwrap();
+    let without_list = [&archive[..list], &archive[list + next..]].concat();
+    let error = run(unpack(&without_list)).unwrap_err();
+    assert_eq!(error.to_string(), "read backup: the checksum list before texts/0999 is missing");
+
+    let mut header = tokio_tar::Header::new_gnu();
+    header.set_entry_type(tokio_tar::EntryType::GNULongName);
+    header.set_path("././@LongLink").unwrap();
+    header.set_size(1 << 40);
+    header.set_cksum();
+    let with_path = [&archive[..list], header.as_bytes(), &[b'a'; 100_000]].concat();
+    let error = run(unpack(&with_path)).unwrap_err();
+    assert_eq!(error.to_string(), "read backup: the header of an entry is longer than 16384 bytes");
+}
