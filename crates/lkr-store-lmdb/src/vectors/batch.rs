@@ -396,7 +396,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let shared = opened(dir.path()).await;
         let mut begun = begin(&shared, queries()).unwrap().unwrap();
+        let queue = Arc::clone(&begun.queue);
+        let held = queue.waiting();
         assert!(pin!(begun.begun()).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        drop(held);
         while !begun.helpers[0].found_none.load(Ordering::Relaxed) {
             task::yield_now().await;
         }

@@ -68,9 +68,10 @@ async fn snapshot_is_of_the_moment_of_its_beginning(
     drop(restored);
 }
 
-/// Waits until the snapshot has begun.
+/// Waits until the snapshot has begun: its first file is made while no write runs.
 async fn wait_for_partial(folder: &Path) {
-    while fs::read_dir(folder).unwrap().next().is_none() {
+    let has_files = |path: &Path| fs::read_dir(path).is_ok_and(|mut files| files.next().is_some());
+    while !fs::read_dir(folder).unwrap().any(|partial| has_files(&partial.unwrap().path())) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
