@@ -77,7 +77,8 @@ async fn cancel_tasks(state: &IngestState, space: &SpaceName, this: &Task) -> Re
         for task_id in tasks {
             let task = catalog.task(task_id).await?;
             let is_of_space = |task: &Task| task.space.as_ref() == Some(space) && task_id != this.task_id;
-            if task.is_some_and(|task| is_of_space(&task)) {
+            let Some(task) = task.filter(is_of_space) else { continue };
+            if !is_of_moved_document(state, space, &task).await? {
                 match lifecycle::cancel(state, task_id).await {
                     // It ended meanwhile.
                     Err(error) if error.kind() == ErrorKind::Refused => {}
@@ -90,4 +91,11 @@ async fn cancel_tasks(state: &IngestState, space: &SpaceName, this: &Task) -> Re
             None => return Ok(()),
         }
     }
+}
+
+/// Whether a task replaces a document that was moved out of the space since the task was accepted. It goes along.
+async fn is_of_moved_document(state: &IngestState, space: &SpaceName, task: &Task) -> Result<bool> {
+    let Some(doc_id) = task.subject.doc_id() else { return Ok(false) };
+    let document = state.ports.catalog.document(doc_id).await?;
+    Ok(document.is_some_and(|document| document.value.space != *space))
 }

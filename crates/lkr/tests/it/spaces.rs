@@ -432,6 +432,26 @@ async fn deleted_space_leaves_the_failed_replacement_of_a_document_that_was_move
 }
 
 #[tokio::test]
+async fn deleted_space_leaves_the_running_replacement_of_a_document_that_was_moved_out() {
+    let embedder = ScriptedEmbedder::new(10);
+    let kb = TestStores::default().open(Some(Arc::clone(&embedder))).await;
+    create_space(&kb, "gone").await;
+    let doc_id = add_to(&kb, "gone", "shale", 1).await.doc_id().unwrap();
+    let left = embedder.permits.available_permits();
+    embedder.permits.forget_permits(left);
+    let replacement = kb.replace(doc_id, document("slate", 1), Submission::by("eva".into())).await.unwrap();
+    let replacement = replacement.unwrap().task_id;
+    kb.change(doc_id, to("default")).await.unwrap().unwrap();
+    let task = kb.delete_space(&space("gone"), &"eva".into(), Vec::new()).await.unwrap();
+    let deleted = async { wait_for_task(&kb, task.task_id).await.status };
+    assert_eq!(deleted.await, TaskStatus::Done);
+    embedder.permits.add_permits(100);
+    let replaced = wait_for_task(&kb, replacement).await;
+    assert_eq!(replaced.status, TaskStatus::Done, "{:?}", replaced.error);
+    assert_eq!(found(&kb, scope(&["default"]), "slate").await, [doc_id]);
+}
+
+#[tokio::test]
 async fn space_is_deleted_although_its_last_document_is_moved_out_at_that_moment() {
     let kb = open(&TestStores::default()).await;
     for n in 0..40 {
