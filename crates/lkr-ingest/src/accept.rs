@@ -126,7 +126,7 @@ async fn prepare(
             }
         }
         let Some(mut target) = find_target(state, document).await? else { return Ok(None) };
-        writes.extend(target.remember.take());
+        writes.append(&mut target.remember);
         if target.live().is_some() {
             writes.extend((document.submission.on_replace)(target.doc_id));
         }
@@ -180,7 +180,7 @@ async fn find_target(state: &IngestState, document: &StagedDocument) -> Result<O
     if let Some(doc_id) = item.replaces {
         let replaced = state.ports.catalog.document_state(doc_id).await?;
         let is_live = replaced.document.is_some();
-        return Ok(is_live.then_some(Target { doc_id, replaced: Some(replaced), remember: None }));
+        return Ok(is_live.then_some(Target { doc_id, replaced: Some(replaced), remember: Vec::new() }));
     }
     match submission.upsert {
         Some(upsert) if !item.source.is_empty() => {

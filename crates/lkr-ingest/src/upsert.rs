@@ -13,13 +13,13 @@ pub(crate) struct Target {
     pub(crate) doc_id: DocId,
     /// What is stored of it, unless it is new.
     pub(crate) replaced: Option<DocumentState>,
-    /// Lets a concurrent upsert of the same source find this document.
-    pub(crate) remember: Option<Write>,
+    /// Let a concurrent upsert of the same source find this document.
+    pub(crate) remember: Vec<Write>,
 }
 
 impl Target {
     pub(crate) fn new(clock: &dyn Clock) -> Self {
-        Self { doc_id: DocId::new_by(clock), replaced: None, remember: None }
+        Self { doc_id: DocId::new_by(clock), replaced: None, remember: Vec::new() }
     }
 
     /// The live document, if there is one.
@@ -47,10 +47,19 @@ pub(crate) async fn find_target(
     upsert: Upsert,
 ) -> Result<Target> {
     let catalog = &ports.catalog;
-    // Upserts that may replace any document share one record per source. It is read before the live documents: a document
-    // that is published in between is found among those.
-    let owner = if upsert == Upsert::Any { "" } else { sender.id.as_str() };
-    let remembered = catalog.upsert_target(place.space, place.source, owner).await?;
+    // Upserts that may replace any document share one record per source, which the others write, too, if it names no document of
+    // the source. The records are read before the live documents: a document that is published in between is found among those.
+    let own = Some(sender.id.as_str()).filter(|own| upsert == Upsert::Own && !own.is_empty());
+    let mut remembered = Vec::new();
+    for owner in [""].into_iter().chain(own) {
+        let target = catalog.upsert_target(place.space, place.source, owner).await?;
+        let (doc_id, version) = target.unzip();
+        let state = match doc_id {
+            Some(doc_id) => Some(catalog.document_state(doc_id).await?).filter(|state| place.has(state)),
+            None => None,
+        };
+        remembered.push((owner, version, state));
+    }
     let mut newest: Option<DocumentState> = None;
     let mut consider = |state: DocumentState| {
         let is_newer = newest.as_ref().is_none_or(|newest| newest.doc_id < state.doc_id);
@@ -58,22 +67,20 @@ pub(crate) async fn find_target(
             newest = Some(state);
         }
     };
-    if let Some((doc_id, _)) = remembered {
-        consider(catalog.document_state(doc_id).await?);
-    }
+    remembered.iter().filter_map(|(_, _, state)| state.clone()).for_each(&mut consider);
     for doc_id in live_documents(ports, place).await? {
         consider(catalog.document_state(doc_id).await?);
     }
-    Ok(match newest {
-        Some(state) => Target { doc_id: state.doc_id, replaced: Some(state), remember: None },
-        None => {
-            let doc_id = DocId::new_by(catalog.clock());
-            let version = remembered.map(|(_, version)| version);
-            let remember =
-                Some(Catalog::put_upsert_target(place.space, place.source, owner, doc_id, version));
-            Target { doc_id, replaced: None, remember }
-        }
-    })
+    if let Some(state) = newest {
+        return Ok(Target { doc_id: state.doc_id, replaced: Some(state), remember: Vec::new() });
+    }
+    let doc_id = DocId::new_by(catalog.clock());
+    let is_mine = |owner: &str| owner.is_empty() == own.is_none();
+    let remember = remembered.into_iter().filter(|(owner, _, state)| is_mine(owner) || state.is_none());
+    let remember = remember.map(|(owner, version, _)| {
+        Catalog::put_upsert_target(place.space, place.source, owner, doc_id, version)
+    });
+    Ok(Target { doc_id, replaced: None, remember: remember.collect() })
 }
 
 /// Documents of the space whose points have this source as a tag. Their records decide whether it is still their source.

@@ -166,6 +166,28 @@ async fn concurrent_upserts_of_a_new_source_make_one_document() {
     assert_eq!(ids(&kb).await, [task.doc_id().unwrap()]);
 }
 
+/// Whoever may replace any document finds those that others have begun, as one after the other does.
+#[tokio::test]
+async fn upsert_by_a_manager_replaces_what_an_account_is_adding() {
+    let embedder = ScriptedEmbedder::new(0);
+    let kb = TestStores::default().open(Some(Arc::clone(&embedder))).await;
+    let upsert = |name: &str, may| Submission { upsert: Some(may), ..by(name) };
+    let own = kb.submit(from_source("opal", 1, "s"), upsert("eva", Upsert::Own)).await.unwrap();
+    let any = kb.submit(from_source("tuff", 1, "s"), upsert("admin", Upsert::Any)).await.unwrap();
+    assert_eq!(any.doc_id().unwrap(), own.doc_id().unwrap());
+    // An account finds its own, too, if it added it as a manager.
+    let any = kb.submit(from_source("gneiss", 1, "t"), upsert("eva", Upsert::Any)).await.unwrap();
+    let own = kb.submit(from_source("schist", 1, "t"), upsert("eva", Upsert::Own)).await.unwrap();
+    assert_eq!(any.doc_id().unwrap(), own.doc_id().unwrap());
+    let other = kb.submit(from_source("marble", 1, "t"), upsert("ann", Upsert::Own)).await.unwrap();
+    assert_ne!(other.doc_id().unwrap(), own.doc_id().unwrap(), "it may not replace what is not its own");
+    embedder.permits.add_permits(100);
+    for task in [&own, &other] {
+        wait_for_task(&kb, task.task_id).await;
+    }
+    wait_until("all are live", async || ids(&kb).await.len() == 3).await;
+}
+
 #[tokio::test]
 async fn batch_is_accepted_completely_or_not_at_all() {
     let stores = TestStores::default();
