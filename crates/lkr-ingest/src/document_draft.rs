@@ -3,13 +3,13 @@
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use lkr_catalog::{Task, TaskInput, keep_record, tags_of};
+use lkr_catalog::{Task, TaskInput, check_text, keep_record, tags_of};
 use lkr_domain::{
     Counts, DocId, Document, Fingerprint, Layer, Layered, Parsed, hex, is_markup, stem_and_suffix,
 };
 use lkr_layers::{LayerOptions, layer_with_terms};
 use lkr_models::{SparseEncoder, average_terms};
-use lkr_parsers::{Parser, Source, decode_blocks};
+use lkr_parsers::{MAX_TEXT_BYTES, Parser, Source, decode_blocks};
 use lkr_vectors::{Point, Tags};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
@@ -55,10 +55,16 @@ impl StoredText {
 }
 
 /// Parses a text and takes its fingerprint, in a blocking task.
+///
+/// # Errors
+/// `Invalid` for a blank text, of which no document can be made. Texts are checked when they are submitted, but those of files only by
+/// who reads the files.
 pub(crate) async fn parse(parser: &Arc<dyn Parser>, text: StoredText) -> Result<(Parsed, Fingerprint)> {
     let parser = Arc::clone(parser);
     tokio::task::spawn_blocking(move || {
         let parsed = text.parse(&*parser)?;
+        check_text(&parsed.text, MAX_TEXT_BYTES)
+            .map_err(|blank| Error::new(ErrorKind::Invalid, "parse document", blank))?;
         let fingerprint = fingerprint(&parsed.text);
         Ok((parsed, fingerprint))
     })

@@ -161,3 +161,16 @@ async fn file_of_an_earlier_version_keeps_its_indexed_title_until_it_is_replaced
     assert_eq!(replace(&kb, document.doc_id, tides()).await, 3);
     assert_eq!(taken(&embedder), PASSAGES);
 }
+
+/// A document needs a section. Who reads a file checks its text; a program that submits what it read itself may not have.
+#[tokio::test]
+async fn file_with_a_blank_text_fails() {
+    let kb = TestStores::default().open(None).await;
+    let task = kb.submit_file(markdown_file("blank.md", " \n\n"), Submission::default()).await.unwrap();
+    let ended = wait_for_task(&kb, task.task_id).await;
+    let error = ended.error.unwrap();
+    assert_eq!(error.reason, lkr::FailureReason::Invalid);
+    assert!(error.message.contains("text is blank"), "{}", error.message);
+    assert!(!error.retryable);
+    assert_eq!(kb.document(task.doc_id().unwrap()).await.unwrap(), None);
+}
