@@ -267,14 +267,39 @@ impl ApiError {
     }
 }
 
-/// The message without the server's paths, which clients must not see.
+/// The message without the server's paths, which clients must not see. A name with spaces belongs to its path up to the last word with
+/// a slash, unless a sign ends the path before.
 pub(crate) fn without_paths(message: &str) -> String {
-    let hide = |word: &str| {
-        let bare = word.trim_start_matches(['"', '\'', '(', '`']);
-        let is_path = bare.starts_with("file://") || (bare.starts_with('/') && bare.len() > 1);
-        if is_path { "…".to_owned() } else { word.to_owned() }
-    };
-    message.split(' ').map(hide).collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = message.split_inclusive(char::is_whitespace).collect();
+    let (mut shown, mut rest) = (String::new(), words.as_slice());
+    while let [word, ..] = rest {
+        let Some(at) = path_start(word) else {
+            shown.push_str(word);
+            rest = rest.get(1..).unwrap_or_default();
+            continue;
+        };
+        let is_end = |word: &&str| word.ends_with('\n') || word.trim_end().ends_with(PATH_ENDS);
+        let ends = rest.iter().position(is_end);
+        let may_continue = rest.get(..ends.map_or(rest.len(), |end| end + 1)).unwrap_or_default();
+        let last = may_continue.iter().rposition(|word| word.contains('/')).unwrap_or_default();
+        shown.push_str(word.get(..at).unwrap_or_default());
+        shown.push('…');
+        if let Some(last) = rest.get(last) {
+            shown.push_str(last.get(last.trim_end().len()..).unwrap_or_default());
+        }
+        rest = rest.get(last + 1..).unwrap_or_default();
+    }
+    shown
+}
+
+/// What a path with spaces does not go on behind.
+const PATH_ENDS: [char; 8] = ['"', '\'', '`', ':', ';', ',', ')', ']'];
+
+/// Where a word has a path; the quotes and brackets around it are hidden with it.
+fn path_start(word: &str) -> Option<usize> {
+    let value = word.find('=').map_or(0, |sign| sign + 1);
+    let bare = word.get(value..)?.trim_end().trim_start_matches(['"', '\'', '(', '`', '[']);
+    (bare.starts_with("file://") || (bare.starts_with('/') && bare.len() > 1)).then_some(value)
 }
 
 #[cfg(test)]
@@ -295,5 +320,15 @@ mod tests {
             without_paths("read text: \"/srv/lkr/blobs/x\" is gone, file:///srv/y too; 3 / 4"),
             "read text: … is gone, … too; 3 / 4"
         );
+        for (message, expected) in [
+            ("at location /srv/my own docs/kb/x not found", "at location … not found"),
+            ("\"/srv/my docs/kb\": read 3/4 pages", "… read 3/4 pages"),
+            ("open path=/srv/kb\n/srv/other failed", "open path=…\n… failed"),
+            ("/", "/"),
+            ("", ""),
+            ("/srv", "…"),
+        ] {
+            assert_eq!(without_paths(message), expected);
+        }
     }
 }

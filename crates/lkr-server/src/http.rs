@@ -49,7 +49,9 @@ pub(crate) use form::{Form, FormFile, FormRules};
 pub(crate) use in_flight::InFlight;
 #[cfg(test)]
 pub(crate) use json_body::parse as parse_json;
-pub(crate) use json_body::{BODY_LIMITS, SMALL_BODY_BYTES, SecretInput, optional_object, string_map};
+pub(crate) use json_body::{
+    BODY_LIMITS, JsonObject, SMALL_BODY_BYTES, SecretInput, object, objects, optional_object, string_map,
+};
 pub(crate) use middleware::request_middleware;
 pub(crate) use permitted_stream::{
     Recheck, StreamSubject, permission_lost, rendered_while_permitted, while_permitted,

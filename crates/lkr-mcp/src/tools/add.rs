@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use lkr::{KnowledgeBase, NewDocument, Task, TaskStatus};
+use lkr::{FailureReason, KnowledgeBase, NewDocument, Task, TaskStatus};
 use rmcp::model::{JsonObject, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -67,11 +67,12 @@ pub(super) async fn call(server: &McpServer, arguments: JsonObject) -> Result<Ve
     let accepted = server.kb().submit(document, submission).await?;
     let task = ended(server.kb(), accepted).await?;
     if let Some(failure) = &task.error {
-        return Err(Error::new(
-            ErrorKind::Internal,
-            NAME,
-            format!("the document failed: {}", line(&failure.message)),
-        ));
+        let reason = match failure.reason {
+            // Its message may name paths.
+            FailureReason::Internal => "the knowledge base had an error; see its log".to_owned(),
+            FailureReason::Invalid | FailureReason::Cancelled => line(&failure.message),
+        };
+        return Err(Error::new(ErrorKind::Internal, NAME, format!("the document failed: {reason}")));
     }
     Ok(vec![json(&answer(&task)?)?])
 }

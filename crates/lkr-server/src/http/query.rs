@@ -78,8 +78,13 @@ impl QueryParams {
 
     /// Takes the page size.
     pub(crate) fn limit(&mut self) -> Result<u32, ApiError> {
+        self.limit_or(DEFAULT_LIMIT)
+    }
+
+    /// Takes the limit of a listing whose pages have `default` items.
+    pub(crate) fn limit_or(&mut self, default: u32) -> Result<u32, ApiError> {
         let limit = self.number("limit", "a whole number from 1 to 100", 1..=MAX_LIMIT)?;
-        Ok(limit.unwrap_or(DEFAULT_LIMIT))
+        Ok(limit.unwrap_or(default))
     }
 
     /// Takes the cursor of a listing. [`cursor`] made it with the same letter.

@@ -138,9 +138,14 @@ impl OperationDoc {
     /// The query parameters `limit` and `offset`. Cursors begin with the letter of the listing, and `last` is the pattern of
     /// what follows it.
     pub(crate) fn paged(self, letter: char, last: CursorOf) -> Self {
+        self.query_limit().query_cursor(letter, last)
+    }
+
+    /// The optional query parameter `offset` of a listing.
+    pub(crate) fn query_cursor(self, letter: char, last: CursorOf) -> Self {
         let cursor = text().pattern(Some(format!("^{letter}{}", last.pattern()))).build();
         let description = "The cursor next_offset of the previous page.";
-        self.query_limit().parameter(optional(ParameterIn::Query, "offset", description, cursor))
+        self.parameter(optional(ParameterIn::Query, "offset", description, cursor))
     }
 
     /// The optional query parameter `limit`.

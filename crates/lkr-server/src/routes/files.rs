@@ -144,15 +144,9 @@ enum UploadTarget {
     Replacement,
 }
 
-impl UploadTarget {
-    /// The parts of the form beside the file.
-    const fn texts(self) -> &'static [&'static str] {
-        match self {
-            Self::NewDocument => &["title", "source", "metadata", "space", "force", "upsert"],
-            Self::Replacement => &["title", "source", "metadata", "space"],
-        }
-    }
-}
+/// The parts of the form beside the file. A replacement takes all of them, so that one form serves both; `force` and `upsert` change
+/// nothing about it.
+const TEXTS: [&str; 6] = ["title", "source", "metadata", "space", "force", "upsert"];
 
 /// Reads the form of an upload and parses its file.
 async fn read_upload(
@@ -164,7 +158,7 @@ async fn read_upload(
     let state = cx.state_data();
     let rules = FormRules {
         file: "file",
-        texts: target.texts(),
+        texts: &TEXTS,
         max_text_bytes: MAX_TEXT_BYTES,
         extensions: &state.options.upload_extensions,
         max_file_bytes: state.options.upload_max_bytes,

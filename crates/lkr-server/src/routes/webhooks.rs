@@ -2,7 +2,7 @@
 
 use actix_web::http::{Method, StatusCode};
 use lkr_auth::{AuditAction, AuditLog};
-use lkr_domain::WebhookId;
+use lkr_domain::{EventId, WebhookId};
 use lkr_webhooks::{EventKind, NewWebhook, generate_secret};
 use serde_json::{Map, json};
 
@@ -14,6 +14,9 @@ use crate::{
         DeletedWebhook, DeliveryItem, DeliveryList, ShownWebhook, WebhookInput, WebhookItem, WebhookList,
     },
 };
+
+/// A page of deliveries has all that are logged, unless the request limits it.
+const DELIVERIES: u32 = 100;
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let doc = |id, summary, shape| OperationDoc::new("Webhooks", id, summary, ResponseShape::Envelope(shape));
@@ -54,6 +57,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 "Lists the last 100 deliveries of a webhook, the newest event first",
                 schema::<DeliveryList>(),
             )
+            .query_number("limit", "The most items that the page may have.", 1..=100, DELIVERIES)
+            .query_cursor('v', CursorOf::Id)
             .errors(&[ErrorCode::NotFound]),
             deliveries,
         ),
@@ -107,9 +112,18 @@ async fn delete(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
 }
 
 async fn deliveries(_: Admin, cx: RequestContext) -> HandlerResult {
-    cx.no_query()?;
-    let deliveries = cx.services()?.webhooks.deliveries(webhook_id(&cx)?).await?;
-    ApiResponse::ok(&DeliveryList { items: deliveries.into_iter().map(DeliveryItem::from).collect() })
+    let mut query = cx.query()?;
+    let (limit, after) = (query.limit_or(DELIVERIES)? as usize, query.offset::<EventId>('v')?);
+    query.finish()?;
+    let mut deliveries = cx.services()?.webhooks.deliveries(webhook_id(&cx)?).await?;
+    deliveries.retain(|delivery| after.is_none_or(|after| delivery.id < after));
+    let has_more = deliveries.len() > limit;
+    deliveries.truncate(limit);
+    let next_offset = deliveries.last().filter(|_| has_more).map(|delivery| cursor('v', delivery.id));
+    ApiResponse::ok(&DeliveryList {
+        items: deliveries.into_iter().map(DeliveryItem::from).collect(),
+        next_offset,
+    })
 }
 
 /// The webhook that the path names. A malformed id is the id of no webhook.

@@ -1,11 +1,14 @@
 use std::fmt;
 
 use lkr::{NewDocument, Task};
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, IgnoredAny},
+};
 use utoipa::ToSchema;
 
 use super::{document_input::DocumentInput, submission_options::SubmissionOptions, tasks::Accepted};
-use crate::error::ApiError;
+use crate::{error::ApiError, http::JsonObject};
 
 /// The most documents in a batch.
 const MAX_DOCUMENTS: usize = 100;
@@ -15,39 +18,35 @@ const MAX_DOCUMENTS: usize = 100;
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchInput {
     /// 1 to 100 documents. Of several with `upsert` and the same source, the last one counts.
-    #[serde(deserialize_with = "bounded")]
-    #[schema(min_items = 1, max_items = 100)]
-    documents: Vec<DocumentInput>,
+    #[serde(deserialize_with = "checked")]
+    #[schema(value_type = Vec<DocumentInput>, min_items = 1, max_items = 100)]
+    documents: Result<Vec<CheckedDocument>, ApiError>,
 }
 
+/// A document with warnings for the client and the client's options.
+type CheckedDocument = (NewDocument, Vec<String>, SubmissionOptions);
+
 impl BatchInput {
-    /// Checks the documents. Returns each with warnings for the client and the client's options.
-    pub(crate) fn check(self) -> Result<Vec<(NewDocument, Vec<String>, SubmissionOptions)>, ApiError> {
-        let length = self.documents.len();
-        if !(1..=MAX_DOCUMENTS).contains(&length) {
+    /// The documents, or what is wrong with the first bad one.
+    pub(crate) fn check(self) -> Result<Vec<CheckedDocument>, ApiError> {
+        let documents = self.documents?;
+        if documents.is_empty() {
             return Err(ApiError::invalid(format!(
-                "documents has {length} items, 1 to {MAX_DOCUMENTS} are allowed"
+                "documents has 0 items, 1 to {MAX_DOCUMENTS} are allowed"
             )));
         }
-        let check = |(at, input): (usize, DocumentInput)| {
-            let options = input.options();
-            let checked = input.check();
-            let (document, warnings) = checked.map_err(|error| ApiError {
-                message: format!("documents[{at}]: {}", error.message),
-                ..error
-            })?;
-            Ok((document, warnings, options))
-        };
-        self.documents.into_iter().enumerate().map(check).collect()
+        Ok(documents)
     }
 }
 
-/// Deserialises documents, at most one beyond the limit.
-fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DocumentInput>, D::Error> {
+/// Deserialises and checks documents one by one, so that the first bad one is known whatever is wrong with it.
+fn checked<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Result<Vec<CheckedDocument>, ApiError>, D::Error> {
     struct Visitor;
 
     impl<'de> de::Visitor<'de> for Visitor {
-        type Value = Vec<DocumentInput>;
+        type Value = Result<Vec<CheckedDocument>, ApiError>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an array of documents")
@@ -55,19 +54,31 @@ fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DocumentInp
 
         fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
             let mut documents = Vec::new();
-            loop {
-                match seq.next_element()? {
-                    Some(document) if documents.len() <= MAX_DOCUMENTS => documents.push(document),
-                    Some(_) => {
-                        return Err(de::Error::custom(format_args!("more than {MAX_DOCUMENTS} items")));
+            while let Some(JsonObject(input)) = seq.next_element()? {
+                if documents.len() == MAX_DOCUMENTS {
+                    return Err(de::Error::custom(format_args!("more than {MAX_DOCUMENTS} items")));
+                }
+                match check(documents.len(), input) {
+                    Ok(document) => documents.push(document),
+                    Err(error) => {
+                        while seq.next_element::<IgnoredAny>()?.is_some() {}
+                        return Ok(Err(error));
                     }
-                    None => return Ok(documents),
                 }
             }
+            Ok(Ok(documents))
         }
     }
 
     deserializer.deserialize_seq(Visitor)
+}
+
+fn check(at: usize, input: DocumentInput) -> Result<CheckedDocument, ApiError> {
+    let options = input.options();
+    let named =
+        |error: ApiError| ApiError { message: format!("documents[{at}]: {}", error.message), ..error };
+    let (document, warnings) = input.check().map_err(named)?;
+    Ok((document, warnings, options))
 }
 
 /// The accepted documents.
@@ -105,10 +116,13 @@ mod tests {
             (r#"{"text": "x", "colour": "red"}"#, "unknown field"),
             (r#"{"text": "x", "metadata": {"a": "1", "a": "2"}}"#, "duplicate key"),
             ("null", "invalid type"),
+            (r#"["x", null, null, null, null, null, null]"#, "invalid type"),
         ] {
-            let error = check(&format!("[{good}, {good}, {good}, {bad}, {bad}]")).unwrap_err();
-            assert!(error.starts_with("documents[3]") && error.contains(reason), "{bad}: {error}");
-            assert_eq!(error.matches("documents").count(), 1, "{error}");
+            for later in [r#"{"text": " "}"#, r#"{"text": 1}"#] {
+                let error = check(&format!("[{good}, {good}, {good}, {bad}, {later}]")).unwrap_err();
+                assert!(error.starts_with("documents[3]") && error.contains(reason), "{bad}: {error}");
+                assert_eq!(error.matches("documents").count(), 1, "{error}");
+            }
         }
     }
 

@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::formats::Id;
-use crate::error::ApiError;
+use crate::{error::ApiError, http::objects};
 
 /// Queries with their relevant documents: at most 1 MiB as JSON.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GoldSetInput {
     /// The queries.
+    #[serde(deserialize_with = "objects")]
     #[schema(min_items = 1, max_items = 10_000)]
     queries: Vec<GoldQueryInput>,
 }
@@ -25,6 +26,7 @@ pub(crate) struct GoldQueryInput {
     #[schema(min_length = 1, max_length = 2000, pattern = "\\S")]
     text: String,
     /// The relevant documents, or parts of them.
+    #[serde(deserialize_with = "objects")]
     #[schema(min_items = 1, max_items = 1000)]
     relevant: Vec<RelevantInput>,
 }

@@ -52,6 +52,12 @@ pub(crate) struct ReplaceForm {
     /// Ignored, with a warning if it is not the space of the document: a replacement stays there.
     #[schema(nullable = false)]
     space: Option<String>,
+    /// true or false, without effect: it is there so that the form of an upload can be sent here.
+    #[schema(nullable = false)]
+    force: Option<bool>,
+    /// true or false, without effect as `force` is.
+    #[schema(nullable = false)]
+    upsert: Option<bool>,
 }
 
 /// An accepted file.

@@ -3,6 +3,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::formats::HealthName;
+use crate::error::without_paths;
 
 /// The process is alive.
 #[derive(Debug, Serialize, ToSchema)]
@@ -192,7 +193,7 @@ impl Check {
         let status = if health.is_ok() { OK } else { otherwise };
         // Microseconds are precise enough.
         let latency_ms = (health.took.as_secs_f64() * 1e6).round() / 1e3;
-        Self { status, reason: health.failure, latency_ms }
+        Self { status, reason: health.failure.map(|failure| without_paths(&failure)), latency_ms }
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
 use super::formats::LanguageCode;
-use crate::http::{SecretInput, optional_object};
+use crate::http::{SecretInput, object, optional_object};
 
 /// A change of the settings. Keys that are absent or null stay as they are, at every level.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -224,6 +224,7 @@ fn key_change<'de, D: Deserializer<'de>>(deserializer: D) -> Result<KeyChange, D
 #[serde(deny_unknown_fields)]
 pub(crate) struct SettingsTest {
     /// The changes to test, applied to the stored entry.
+    #[serde(deserialize_with = "object")]
     models: ModelsInput,
 }
 

@@ -1,4 +1,4 @@
-use lkr::{DocId, Task, TaskFailure, TaskId, TaskInput, TaskStatus};
+use lkr::{DocId, FailureReason, Task, TaskFailure, TaskId, TaskInput, TaskStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -7,7 +7,7 @@ use super::{
     task_results::TaskResultItem,
     timestamp::timestamp,
 };
-use crate::error::ErrorCode;
+use crate::error::{ErrorCode, without_paths};
 
 /// An accepted task.
 #[derive(Debug, Serialize, ToSchema)]
@@ -126,9 +126,13 @@ fn title(input: &TaskInput) -> Option<String> {
 
 impl From<TaskFailure> for FailureItem {
     fn from(failure: TaskFailure) -> Self {
+        let message = match failure.reason {
+            FailureReason::Internal => without_paths(&failure.message),
+            FailureReason::Invalid | FailureReason::Cancelled => failure.message,
+        };
         Self {
             code: ErrorCode::from(failure.reason).number(),
-            message: failure.message,
+            message,
             stage: failure.stage.name(),
             retryable: failure.retryable,
         }

@@ -172,9 +172,12 @@ impl From<LoggedDelivery> for DeliveryItem {
     }
 }
 
-/// The last deliveries of a webhook, the newest event first.
+/// A page of the last 100 deliveries of a webhook, the newest event first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeliveryList {
-    /// At most 100 deliveries.
+    /// The deliveries of the page.
     pub(crate) items: Vec<DeliveryItem>,
+    /// The cursor of the next page; null on the last page.
+    #[schema(required)]
+    pub(crate) next_offset: Option<String>,
 }

@@ -211,7 +211,10 @@ async fn deliveries_are_listed_with_their_failures_and_their_end() {
     let body = json!({ "url": url, "events": ["task.done", "document.deleted"], "secret": "4712" });
     let id = create(&api, &admin, body).await.data()["id"].as_str().unwrap().to_owned();
     let path = format!("{PATH}/{id}/deliveries");
-    assert_eq!(api.call(Method::GET, &path, &admin, None).await.data(), json!({ "items": [] }));
+    assert_eq!(
+        api.call(Method::GET, &path, &admin, None).await.data(),
+        json!({ "items": [], "next_offset": null })
+    );
     let _deliverer = api.webhooks.as_ref().unwrap().start();
     let doc_id = api.add(&admin, json!({ "text": "Basalt." })).await;
     let waiting = delivery_in(&api, &path, &admin, "waiting", 1).await["items"][0].clone();
@@ -250,6 +253,12 @@ async fn deliveries_are_listed_with_their_failures_and_their_end() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert_eq!((&deleted["task_id"], &deleted["doc_id"]), (&Value::Null, &json!(doc_id)));
+    let page = api.call(Method::GET, &format!("{path}?limit=1"), &admin, None).await.data();
+    assert_eq!(page["items"], json!([deleted]));
+    let next = format!("{path}?limit=1&offset={}", page["next_offset"].as_str().unwrap());
+    let page = api.call(Method::GET, &next, &admin, None).await.data();
+    assert_eq!(page["items"][0]["delivery_id"], delivered["delivery_id"]);
+    assert_eq!((page["items"].as_array().unwrap().len(), &page["next_offset"]), (1, &Value::Null));
     for hidden in ["4711", "4712", "hidden", "http"] {
         assert!(!listed.to_string().contains(hidden), "{hidden}: {listed}");
     }
@@ -261,7 +270,7 @@ async fn deliveries_of_an_unknown_or_deleted_webhook_are_not_found() {
     let admin = api.admin().await;
     let id = create(&api, &admin, webhook()).await.data()["id"].as_str().unwrap().to_owned();
     let path = format!("{PATH}/{id}/deliveries");
-    api.call(Method::GET, &format!("{path}?limit=1"), &admin, None).await.expect_error(1001, 400);
+    api.call(Method::GET, &format!("{path}?limit=101"), &admin, None).await.expect_error(1001, 400);
     api.call(Method::DELETE, &format!("{PATH}/{id}"), &admin, None).await.data();
     for unknown in [path, format!("{PATH}/x/deliveries"), format!("{PATH}/{}/deliveries", "0".repeat(32))] {
         api.call(Method::GET, &unknown, &admin, None).await.expect_error(1004, 404);

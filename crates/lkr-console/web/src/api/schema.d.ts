@@ -1063,6 +1063,7 @@ export interface components {
         };
         DeliveryList: {
             items: components["schemas"]["DeliveryItem"][];
+            next_offset: string | null;
         };
         Dependencies: {
             blobs: components["schemas"]["HealthStatus"];
@@ -1643,10 +1644,12 @@ export interface components {
         ReplaceForm: {
             /** Format: binary */
             file: string;
+            force?: boolean;
             metadata?: string;
             source?: string;
             space?: string;
             title?: string;
+            upsert?: boolean;
         };
         RerankItem: {
             candidates: number;
@@ -4035,7 +4038,10 @@ export interface operations {
     };
     list_deliveries: {
         parameters: {
-            query?: never;
+            query?: {
+                limit?: number;
+                offset?: string;
+            };
             header?: never;
             path: {
                 id: string;
