@@ -13,6 +13,10 @@ use crate::{
     TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, key, task_changes, task_index,
 };
 
+/// How long the record is kept of the document that upserts of a source replace. It is needed until the document is live, from when on
+/// it is found by its source. *Judgement*: no task waits that long.
+const UPSERT_RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
+
 /// A task to be accepted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Acceptance {
@@ -192,8 +196,8 @@ impl Catalog {
         Ok(Some((doc_id, record.version)))
     }
 
-    /// The write that makes `doc_id` the target of an account's upserts of a source in a space. It expects the version
-    /// `read`.
+    /// The write that makes `doc_id` the target of an account's upserts of a source in a space, until the document can be found by
+    /// its source. It expects the version `read`.
     #[must_use]
     pub fn put_upsert_target(
         space: &SpaceName,
@@ -203,7 +207,7 @@ impl Catalog {
         read: Option<u64>,
     ) -> Write {
         let expect = read.map_or(Expect::Absent, Expect::Version);
-        Write::put(key::upsert(space, source, owner), expect, doc_id.to_string())
+        Write::put_for(key::upsert(space, source, owner), expect, doc_id.to_string(), UPSERT_RETENTION)
     }
 }
 
@@ -307,5 +311,20 @@ impl Task {
             updated_at: now,
             ..self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lkr_state::Op;
+
+    use super::*;
+
+    /// There would be one for each source for ever.
+    #[test]
+    fn record_of_an_upsert_expires() {
+        let write = Catalog::put_upsert_target(&SpaceName::default(), "s", "eva", DocId::new(), None);
+        let Op::Put { ttl: Some(ttl), .. } = write.op else { panic!("{write:?}") };
+        assert!(ttl > Duration::from_secs(7 * 24 * 3600), "no task waits that long");
     }
 }
