@@ -11,7 +11,11 @@ use std::{
 
 use lkr_catalog::{ActiveTask, Stage, Task, TaskKind};
 use lkr_state::Lane;
-use tokio::{runtime::Handle, sync::watch, task::JoinSet};
+use tokio::{
+    runtime::Handle,
+    sync::watch,
+    task::{AbortHandle, JoinSet},
+};
 
 use crate::{
     ErrorKind, Result, backfill,
@@ -35,6 +39,8 @@ const FOLLOW_INTERVAL: Duration = Duration::from_secs(15);
 pub struct Workers {
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
+    /// Those of the tasks that process documents.
+    processing: Vec<AbortHandle>,
     workers: usize,
     busy: Arc<AtomicUsize>,
     store_wait: Arc<StoreWait>,
@@ -62,6 +68,12 @@ impl Workers {
         self.store_wait.reason()
     }
 
+    /// Whether no documents are processed here: there are no workers, or the runtime that they ran on has ended.
+    #[must_use]
+    pub fn process_nothing(&self) -> bool {
+        self.processing.iter().all(AbortHandle::is_finished)
+    }
+
     /// Stops the workers. Documents that are not finished within `timeout` are left to the next start, which continues
     /// with what is stored of them.
     pub async fn shutdown(mut self, timeout: Duration) {
@@ -82,7 +94,7 @@ pub(crate) async fn start(state: &Arc<IngestState>, runtime: &Handle) -> Result<
     if workers == 0 {
         state.ports.peers.follow_only();
         tasks.spawn_on(run_until(stopped, janitor::run(Arc::clone(state))), runtime);
-        return Ok(Workers { stop, tasks, workers, busy, store_wait });
+        return Ok(Workers { stop, tasks, processing: Vec::new(), workers, busy, store_wait });
     }
     if let Err(error) = state.model_change.drop_unused_collections(&state.ports).await {
         tracing::warn!(%error, "cannot drop unused collections; the next start will");
@@ -109,16 +121,16 @@ pub(crate) async fn start(state: &Arc<IngestState>, runtime: &Handle) -> Result<
     });
     // One worker beside the others, so that an account does not wait until another's burst leaves one free.
     let spare = usize::from(workers > 1);
-    for lane in repeat_n(Lane::Short, workers).chain(repeat_n(Lane::Spare, spare)) {
-        tasks.spawn_on(Arc::clone(&runner).work(lane, stopped.clone()), runtime);
-    }
+    let lanes = repeat_n(Lane::Short, workers).chain(repeat_n(Lane::Spare, spare));
+    let processing: Vec<_> =
+        lanes.map(|lane| tasks.spawn_on(Arc::clone(&runner).work(lane, stopped.clone()), runtime)).collect();
     tasks.spawn_on(Arc::clone(&runner).work_on_long_texts(stopped.clone()), runtime);
     tasks.spawn_on(run_until(stopped.clone(), janitor::run(Arc::clone(state))), runtime);
     if state.ports.peers.is_shared() {
         tasks.spawn_on(run_until(stopped.clone(), follow_fingerprints(Arc::clone(state))), runtime);
     }
     tasks.spawn_on(run_until(stopped, backfill::run(Arc::clone(state))), runtime);
-    Ok(Workers { stop, tasks, workers, busy, store_wait })
+    Ok(Workers { stop, tasks, processing, workers, busy, store_wait })
 }
 
 /// Reads what other processes change in the fingerprints of documents, before the marks of the changes expire.

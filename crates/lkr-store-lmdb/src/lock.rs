@@ -39,7 +39,10 @@ impl FolderLock {
                 Ok(()) => return Ok(Self(file)),
                 Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => {
-                    let message = format!("{} is in use by another process", dir.display());
+                    let message = format!(
+                        "{} is in use by another process, or by this one, which has opened it before",
+                        dir.display()
+                    );
                     return Err(Error::new(ErrorKind::Locked, "open", message));
                 }
                 Err(TryLockError::Error(error)) => return Err(Error::io("open", with_path(&path, &error))),

@@ -27,7 +27,13 @@ async fn second_open_of_a_locked_folder_is_refused() {
     let store = open(folder.path());
     let (kind, line) = refusal(folder.path());
     assert_eq!(kind, ErrorKind::Locked);
-    assert_eq!(line, format!("open: {} is in use by another process", folder.path().display()));
+    assert_eq!(
+        line,
+        format!(
+            "open: {} is in use by another process, or by this one, which has opened it before",
+            folder.path().display()
+        )
+    );
     let queue = store.queue();
     drop(store);
     assert_eq!(refusal(folder.path()).0, ErrorKind::Locked, "a handle keeps the store open");

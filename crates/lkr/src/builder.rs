@@ -251,6 +251,7 @@ impl Builder {
             searcher,
             workers: Mutex::new(Some(workers)),
             is_stopped: AtomicBool::new(false),
+            stopping: tokio::sync::Mutex::default(),
             peers: self.peers,
             #[cfg(feature = "lmdb")]
             backup_source: self.backup_source,

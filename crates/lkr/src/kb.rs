@@ -50,6 +50,8 @@ pub(crate) struct KnowledgeBaseShared {
     pub(crate) workers: Mutex<Option<Workers>>,
     /// Whether the workers have been stopped and will ingest nothing more.
     pub(crate) is_stopped: AtomicBool,
+    /// Held while the workers are being stopped.
+    pub(crate) stopping: tokio::sync::Mutex<()>,
     pub(crate) peers: Peers,
     /// What is behind the ports; `None` if they were given to the builder.
     #[cfg(feature = "lmdb")]
@@ -73,12 +75,11 @@ impl KnowledgeBase {
         let begun = Instant::now();
         let doc_id = loop {
             // Asked before the task is read: what ended before the workers did counts.
-            let is_abandoned =
-                self.shared.is_stopped.load(Ordering::Acquire) && !self.shared.peers.is_shared();
+            let reason = self.reason_without_ingestion();
             match self.task(task.task_id).await? {
                 Some(task) if !task.status.has_ended() => {
-                    if is_abandoned {
-                        return Err(abandoned());
+                    if let Some(reason) = reason {
+                        return Err(Error::new(ErrorKind::Conflict, "add document", reason));
                     }
                     tokio::time::sleep(poll_pause(begun.elapsed())).await;
                 }
@@ -98,6 +99,24 @@ impl KnowledgeBase {
             )
         };
         self.document(doc_id).await?.ok_or_else(deleted)
+    }
+
+    /// Why no process ingests what is accepted; `None` while this one does, or another one may.
+    fn reason_without_ingestion(&self) -> Option<&'static str> {
+        let KnowledgeBaseShared { is_stopped, workers, peers, .. } = &*self.shared;
+        if peers.is_shared() {
+            return None;
+        }
+        if is_stopped.load(Ordering::Acquire) {
+            return Some(
+                "the knowledge base was closed before the document was searchable; it is ingested after the next opening",
+            );
+        }
+        let workers = workers.lock().unwrap_or_else(PoisonError::into_inner);
+        workers.as_ref().is_some_and(Workers::process_nothing).then_some(
+            "the document was accepted, but nothing ingests it: the knowledge base has no workers, or the runtime has ended \
+             that they ran on; it is ingested after the next opening",
+        )
     }
 
     /// A task.
@@ -227,8 +246,11 @@ impl KnowledgeBase {
     }
 
     /// Stops the workers. Waits up to `grace_period` for the documents that are being processed; the others continue
-    /// after the next opening. Clones still read and accept documents, which are ingested after the next opening too.
+    /// after the next opening. Clones still read and accept documents, which are ingested after the next opening too. A second
+    /// call waits until the first one has ended.
     pub async fn shutdown(&self, grace_period: Duration) {
+        // Until the workers have ended, other processes must not take this one for gone.
+        let _stopping = self.shared.stopping.lock().await;
         let workers = self.shared.workers.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(workers) = workers {
             // Also if this future is dropped: the workers end with it.
@@ -257,12 +279,6 @@ impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
-}
-
-/// The error of a document whose workers were stopped before it was searchable.
-fn abandoned() -> Error {
-    let reason = "the knowledge base was closed before the document was searchable; it is ingested after the next opening";
-    Error::new(ErrorKind::Conflict, "add document", reason)
 }
 
 /// Maps the failure of a task to the error of [`KnowledgeBase::add`].

@@ -348,3 +348,28 @@ async fn orphaned_text_is_collected_at_the_next_start() {
     wait_until("the orphaned text is collected", async || texts(&stores).await == 1).await;
     assert!(kb.text(kept.doc_id).await.unwrap().is_some());
 }
+
+/// Whoever calls last may end the process.
+#[tokio::test]
+async fn second_shutdown_waits_for_the_documents_that_the_first_one_waits_for() {
+    let embedder = ScriptedEmbedder::new(0);
+    let kb = TestStores::default().open(Some(Arc::clone(&embedder))).await;
+    let task = kb.submit(document("opal", 1), Submission::default()).await.unwrap().task_id;
+    wait_until("it is processed", async || {
+        kb.task(task).await.unwrap().unwrap().status == TaskStatus::Running
+    })
+    .await;
+    let shutdown = |grace_period| {
+        let kb = kb.clone();
+        tokio::spawn(async move { kb.shutdown(grace_period).await })
+    };
+    let first = shutdown(Duration::from_secs(30));
+    tokio::task::yield_now().await;
+    let second = shutdown(Duration::ZERO);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!second.is_finished());
+    embedder.permits.add_permits(10);
+    second.await.unwrap();
+    assert!(first.is_finished());
+    assert_eq!(kb.task(task).await.unwrap().unwrap().status, TaskStatus::Done);
+}
