@@ -2,7 +2,7 @@
 
 export interface Options {
   version: string;
-  /** Whether the browser sent a session that is valid. */
+  /** Whether the browser may have a session that is valid. */
   session: boolean;
   /** Whether anybody may create an account. */
   register: boolean;

@@ -42,7 +42,13 @@ export async function resume(): Promise<void> {
     await takeUp();
   } catch (error) {
     // Only the server can tell that the cookie's session has ended: without its word nobody is taken for anonymous.
-    session.value = isUnauthenticated(error) ? { state: "anonymous" } : { state: "unknown", error: asApiError(error) };
+    if (!isUnauthenticated(error)) {
+      session.value = { state: "unknown", error: asApiError(error) };
+      return;
+    }
+    // The page itself removes the cookie of a session that has ended. It came without it if a link of another site led here.
+    await fetch("/").catch(() => {});
+    session.value = { state: "anonymous" };
   }
 }
 

@@ -185,18 +185,26 @@ impl RequestContext {
         SessionCookie::of(&self.request, &self.state.options.trusted_proxies)
     }
 
-    /// What became of the session in the request's cookie. Unknown counts as none: the page of the console asks again.
+    /// What became of the session in the request's cookie.
     pub(crate) async fn cookie_session(&self) -> CookieSession {
-        let Ok(services) = self.services() else { return CookieSession::None };
+        let Ok(services) = self.services() else { return CookieSession::Unknown };
         match self.session_cookie().token(&self.request) {
+            Ok(None) if self.may_lack_cookies() => CookieSession::Unknown,
             Ok(None) => CookieSession::None,
             Ok(Some(token)) => match services.auth.authenticate_session(&token).await {
                 Ok(_) => CookieSession::Valid,
                 Err(error) if error.kind() == lkr_auth::ErrorKind::Unauthenticated => CookieSession::Ended,
-                Err(_) => CookieSession::None,
+                Err(_) => CookieSession::Unknown,
             },
             Err(_) => CookieSession::Ended,
         }
+    }
+
+    /// Whether the browser may have a cookie of the site that it does not send with this request, as `SameSite=Strict` demands. Browsers
+    /// tell where a request comes from only by HTTPS and to this machine.
+    fn may_lack_cookies(&self) -> bool {
+        let from = self.header(HeaderName::from_static("sec-fetch-site")).next();
+        !matches!(from, Some("none" | "same-origin" | "same-site"))
     }
 
     /// The value of a cookie that no right depends on.

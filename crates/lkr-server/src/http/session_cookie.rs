@@ -34,8 +34,11 @@ pub(crate) struct SessionCookie {
 /// What became of the session in a cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CookieSession {
-    /// There is no such cookie, or nobody knows now.
+    /// There is no such cookie.
     None,
+    /// Nobody knows: the store cannot be asked, or the browser sends the cookie only once the page is there, because a link of another
+    /// site led to the page.
+    Unknown,
     /// It is valid.
     Valid,
     /// It has expired or was ended.

@@ -90,7 +90,8 @@ struct ServerOptions<'a> {
 
 async fn page(cx: &RequestContext, status: StatusCode) -> Result<HttpResponse, ApiError> {
     let session = cx.cookie_session().await;
-    let json = options(cx.state(), session == CookieSession::Valid)?;
+    let may_have_session = matches!(session, CookieSession::Valid | CookieSession::Unknown);
+    let json = options(cx.state(), may_have_session)?;
     let theme = cx.cookie(THEME_COOKIE).map(Theme::named).unwrap_or_default();
     let html =
         lkr_console::page(&Options { json: &json, theme }).map_err(|error| ApiError::internal(&error))?;

@@ -72,10 +72,32 @@ async fn page_knows_the_options_of_the_server_and_the_theme() {
     let api = api_with(TestOptions { register_enabled: true, ..TestOptions::default() }).await;
     let response = page(&api, "/", "other=1; lkr_theme=dark").await;
     let told = options(&response);
-    assert_eq!((told["register"].as_bool(), told["session"].as_bool()), (Some(true), Some(false)));
+    assert_eq!(told["register"].as_bool(), Some(true));
     assert!(html(&response).contains("data-theme=\"dark\""));
     let hostile = page(&api, "/", "lkr_theme=\"><script>").await;
     assert!(html(&hostile).contains("data-theme=\"auto\""));
+}
+
+/// A browser withholds the cookie of a session when a link of another site leads to the page, and sends it with the page's requests.
+#[actix_web::test]
+async fn page_that_another_site_led_to_asks_whether_there_is_a_session() {
+    let api = api().await;
+    for (from, may_have_session) in [
+        (Some("none"), false),
+        (Some("same-origin"), false),
+        (Some("same-site"), false),
+        (Some("cross-site"), true),
+        // By HTTP from another machine, nothing tells.
+        (None, true),
+    ] {
+        let mut request = TestRequest::with_uri("/documents").insert_header(("accept", "text/html"));
+        request = match from {
+            Some(from) => request.insert_header(("sec-fetch-site", from)),
+            None => request,
+        };
+        let told = options(&api.send(request).await);
+        assert_eq!(told["session"].as_bool(), Some(may_have_session), "{from:?}");
+    }
 }
 
 #[actix_web::test]

@@ -23,7 +23,7 @@ import { Outline } from "./document/outline";
 import { PageView } from "./document/page_view";
 import { TextView } from "./document/text_view";
 import { FailedPage } from "./errors";
-import { newer } from "./tasks";
+import { newer } from "./task_changes";
 
 export function DocumentPage() {
   const { params: { id = "" } } = useRoute();

@@ -116,10 +116,13 @@ function FilterRow({ filter, onChange }: { filter: Filter; onChange: (change: Pa
   );
 }
 
-/** A field whose value counts when the person pauses. */
+/** A field whose value counts when the person pauses, or goes on to something else. */
 function TypedField({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {
   const [typed, setTyped] = useState(value);
   const timer = useRef(0);
+  // What else was changed while the person typed counts, too.
+  const latest = useRef(onChange);
+  latest.current = onChange;
   // A space at the end may be followed by another word.
   useEffect(() => setTyped((typed) => (typed.trim() === value ? typed : value)), [value]);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -131,7 +134,11 @@ function TypedField({ label, value, onChange }: { label: string; value: string; 
       onInput={(text) => {
         setTyped(text);
         clearTimeout(timer.current);
-        timer.current = window.setTimeout(() => onChange(text.trim()), TYPING_MS);
+        timer.current = window.setTimeout(() => latest.current(text.trim()), TYPING_MS);
+      }}
+      onBlur={() => {
+        clearTimeout(timer.current);
+        if (typed.trim() !== value) latest.current(typed.trim());
       }}
     />
   );

@@ -18,7 +18,8 @@ import { SpaceTitle } from "../ui/space";
 import { useResource } from "../use_resource";
 import { FailedPage } from "./errors";
 import { TaskProgress, TaskStatus } from "./task_progress";
-import { TaskActions, newer, taskName } from "./tasks";
+import { newer } from "./task_changes";
+import { TaskActions, taskName } from "./tasks";
 
 /** The stages of a document's task, in order. */
 const STAGES = ["queued", "parse", "layer", "describe", "embed", "publish"];
@@ -28,13 +29,16 @@ export function TaskPage() {
   const { route } = useLocation();
   const task = useResource((signal) => get("/api/v1/documents/tasks/{task_id}", { path: { task_id: id }, signal }), [id]);
   const [isDeleting, setDeleting] = useState(false);
+  // An answer may come after an event that is newer, and the page may go on to another task.
+  const [heard, setHeard] = useState<Task>();
   useTaskEvents((changed) => {
-    if (changed.task_id === id) task.replace(task.data ? newer(task.data, changed) : changed);
+    if (changed.task_id === id) setHeard((known) => (known?.task_id === id ? newer(known, changed) : changed));
   }, task.reload);
+  const loaded = task.data?.task_id === id ? task.data : undefined;
+  const data = loaded && newer(loaded, heard?.task_id === id ? heard : undefined);
   const above = { href: "/tasks", label: t("nav.tasks") };
-  if (task.error && !task.data) return <FailedPage error={task.error} title={t("nav.tasks")} onRetry={task.reload} />;
-  if (!task.data) return <Page title={t("nav.tasks")}><Loading /></Page>;
-  const { data } = task;
+  if (task.error && !data) return <FailedPage error={task.error} title={t("nav.tasks")} onRetry={task.reload} />;
+  if (!data) return <Page title={t("nav.tasks")}><Loading /></Page>;
   const hasEnded = data.status === "done" || data.status === "failed";
   return (
     <Page

@@ -1,6 +1,6 @@
 // Tasks: what is being done, was done, and failed.
 import { useLocation } from "preact-iso/router";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "../api/client";
 import { useTaskEvents } from "../api/task_events";
 import type { Task } from "../api/types";
@@ -15,11 +15,10 @@ import { Page } from "../ui/page";
 import { Pager, usePages } from "../ui/pager";
 import { SpaceTitle } from "../ui/space";
 import { useAction } from "../use_resource";
+import { PAGE_SIZE, addChange, merged } from "./task_changes";
 import { TaskProgress, TaskStatus } from "./task_progress";
 
-const PAGE_SIZE = 50;
 const STATUSES = ["pending", "running", "done", "failed"] as const;
-type Status = (typeof STATUSES)[number];
 
 export function TasksPage() {
   const { query, route } = useLocation();
@@ -32,8 +31,12 @@ export function TasksPage() {
       }),
     [status],
   );
-  const [changed, setChanged] = useState<ReadonlyMap<string, Task>>(new Map());
-  useTaskEvents((task) => setChanged((known) => withChange(known, task)), pages.reload);
+  const changed = useRef(new Map<string, Task>()).current;
+  const [, setChanges] = useState(0);
+  useTaskEvents((task) => {
+    addChange(changed, task);
+    setChanges((count) => count + 1);
+  }, pages.reload);
   const tasks = merged(pages.data?.items ?? [], changed, pages.page === 1, status);
   return (
     <Page title={t("nav.tasks")}>
@@ -50,26 +53,6 @@ export function TasksPage() {
       <Pager {...pages} />
     </Page>
   );
-}
-
-/** A page of the list with what changed since: newer states, and on the first page newer tasks. */
-function merged(listed: Task[], changed: ReadonlyMap<string, Task>, isFirst: boolean, status: Status | undefined): Task[] {
-  const known = new Set(listed.map(({ task_id }) => task_id));
-  const current = listed.map((task) => newer(task, changed.get(task.task_id)));
-  const oldest = listed[0]?.created_at ?? "";
-  const added = [...changed.values()].filter((task) => isFirst && !known.has(task.task_id) && task.created_at >= oldest);
-  const tasks = [...added.sort((a, b) => (a.created_at < b.created_at ? 1 : -1)), ...current];
-  return tasks.filter((task) => status === undefined || task.status === status).slice(0, 2 * PAGE_SIZE);
-}
-
-function withChange(known: ReadonlyMap<string, Task>, task: Task): ReadonlyMap<string, Task> {
-  const before = known.get(task.task_id);
-  return before === undefined || newer(before, task) === task ? new Map(known).set(task.task_id, task) : known;
-}
-
-/** Events of a task may come in another order than its changes. */
-export function newer(task: Task, change: Task | undefined): Task {
-  return change !== undefined && change.updated_at >= task.updated_at ? change : task;
 }
 
 function TaskTable({ tasks, onChange }: { tasks: Task[]; onChange: () => void }) {

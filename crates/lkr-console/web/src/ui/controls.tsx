@@ -65,6 +65,8 @@ interface InputProps {
   error?: string | undefined;
   value: string;
   onInput: (value: string) => void;
+  /** The person goes on to something else. */
+  onBlur?: () => void;
   type?: "text" | "password" | "date" | "number" | "url" | "search";
   placeholder?: string;
   required?: boolean;

@@ -10,6 +10,7 @@ import { Confirm } from "../../ui/dialog";
 import { ErrorMessage, Loading, Notice } from "../../ui/feedback";
 import { useResource } from "../../use_resource";
 import { TaskProgress } from "../task_progress";
+import { newer } from "../task_changes";
 import { amongIds, expressionOf, given, type Filter } from "./filter";
 
 interface BarProps {
@@ -107,8 +108,10 @@ function DeleteDialog({ load, expected, onStarted, onClose }: DialogProps) {
 /** A deletion that goes on, until it has ended. */
 function Deletion({ taskId, onDone }: { taskId: string; onDone: () => void }) {
   const [task, setTask] = useState<Task>();
-  const load = () => void get("/api/v1/documents/tasks/{task_id}", { path: { task_id: taskId } }).then(setTask, () => {});
-  useTaskEvents((task) => task.task_id === taskId && setTask(task), load);
+  // An answer may come after an event that is newer.
+  const take = (task: Task) => setTask((known) => (known === undefined ? task : newer(known, task)));
+  const load = () => void get("/api/v1/documents/tasks/{task_id}", { path: { task_id: taskId } }).then(take, () => {});
+  useTaskEvents((task) => task.task_id === taskId && take(task), load);
   useEffect(load, []);
   const hasEnded = task?.status === "done" || task?.status === "failed";
   useEffect(() => {
