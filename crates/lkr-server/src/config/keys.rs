@@ -103,7 +103,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         Plain,
         v::precision,
         |c| Some(v::name_of(c.model_precision)),
-        "Precision of the embedding model in model_dir: float32, bf16 (faster on processors with AVX-512 BF16), or int8 (less than half of the time)"
+        "Precision of the embedding model in model_dir: float32, bf16 (faster on processors with AVX-512 BF16), or int8 (less memory; less than half of the time on processors with VNNI)"
     ),
     key!(
         model_dims,
@@ -119,7 +119,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         Plain,
         v::precision,
         |c| Some(v::name_of(c.rerank_precision)),
-        "Precision of the reranker in rerank_model_dir: float32, bf16 (faster on processors with AVX-512 BF16), or int8 (less than half of the time)"
+        "Precision of the reranker in rerank_model_dir: float32, bf16 (faster on processors with AVX-512 BF16), or int8 (less memory; less than half of the time on processors with VNNI)"
     ),
     key!(
         vectors,
