@@ -77,7 +77,7 @@ pub const TABLE: &[Row] = &[
     copy("unembedded/"),
     copy("unprinted"),
     copy("upload/"),
-    copy("upsert/"),
+    row("upsert/", Treatment::CopyFor(Duration::from_secs(30 * DAY.as_secs()))),
     copy("version"),
     // Accounts: lkr-auth.
     row("audit/", Treatment::CopyForSince(Duration::from_secs(400 * DAY.as_secs()))),
