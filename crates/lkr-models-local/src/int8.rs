@@ -21,12 +21,13 @@ use lkr_models::Result;
 use crate::product::{Rows, RowsMut, check_fit, with_height};
 use crate::tiles::{Tile, blocks, tiles};
 pub(crate) use quantize::ByteRows;
+use quantize::RowStep;
 use weights::BytePanel;
 pub(crate) use weights::ByteWeights;
 
-/// How many terms of a sum are side by side.
+/// How many terms of a sum are side by side, where an instruction adds products of bytes.
 const GROUP: usize = 4;
-/// The number of groups between checks of a row's end.
+/// The number of such groups between checks of a row's end.
 const STEP: usize = 4;
 /// The number of terms of a step; sums are filled up to a multiple with zeros.
 const STEP_TERMS: usize = GROUP * STEP;
@@ -38,13 +39,21 @@ const MAX_WIDTH: usize = 32;
 const WIDE: usize = 16;
 const NARROW: usize = 8;
 
-/// A group of terms of a row.
+/// A group of terms of a row, as bytes.
 type Group = [u8; GROUP];
+/// The terms of a row between checks of its end, as bytes.
+type ByteStep = [Group; STEP];
 
 /// Code for an instruction set. A value exists only where the processor has it.
 trait Kernel: Copy {
+    /// Terms of a row that are multiplied together.
+    type Group: Copy + Default;
+    /// The terms of a row between checks of its end.
+    type RowStep: RowStep + AsRef<[Self::Group]>;
     /// A group of terms of each column of a panel.
     type Columns: Pod;
+    /// The same of a step.
+    type PanelStep: Pod + AsRef<[Self::Columns]>;
     /// The same in registers.
     type Loaded: Copy;
     /// The sums of a row with the columns of a panel, in registers.
@@ -52,6 +61,8 @@ trait Kernel: Copy {
 
     /// The number of columns of a panel.
     const WIDTH: usize;
+    /// The number of terms of a group.
+    const GROUP: usize = GROUP;
     /// The most rows of a tile.
     const MAX_HEIGHT: usize;
     /// What is subtracted from each term of a row before it is multiplied.
@@ -67,7 +78,7 @@ trait Kernel: Copy {
     fn load(self, columns: &Self::Columns) -> Self::Loaded;
 
     /// Adds the products of a group of terms of a row, less [`OFFSET`](Self::OFFSET), and of the columns.
-    fn add(self, sums: Self::Sums, group: Group, columns: Self::Loaded) -> Self::Sums;
+    fn add(self, sums: Self::Sums, group: Self::Group, columns: Self::Loaded) -> Self::Sums;
 
     /// The sums by column.
     fn by_column(self, sums: Self::Sums) -> [i32; MAX_WIDTH];
@@ -140,6 +151,14 @@ impl InstructionSet {
         }
         with_kernel!(self, kernel => width(kernel))
     }
+
+    /// The number of terms of a column that are side by side.
+    fn group(self) -> usize {
+        fn group<K: Kernel>(_: K) -> usize {
+            K::GROUP
+        }
+        with_kernel!(self, kernel => group(kernel))
+    }
 }
 
 impl ByteWeights {
@@ -171,7 +190,7 @@ fn multiply<K: Kernel>(
     weights: &ByteWeights,
     out: &mut RowsMut<'_>,
 ) {
-    bytes.quantize(rows, weights.depth(), K::MAX_HEIGHT);
+    bytes.quantize::<K::RowStep>(rows, weights.depth(), K::MAX_HEIGHT);
     for block in blocks(rows.count) {
         for panel in weights.panels() {
             for tile in tiles(block.clone(), K::MAX_HEIGHT) {
@@ -195,13 +214,15 @@ fn multiply_tile<K: Kernel, const HEIGHT: usize>(
 ) {
     let mut sums = [kernel.zero(); HEIGHT];
     // The cast succeeds: bytes have no alignment, and a panel is whole.
-    let panel_steps: &[[K::Columns; STEP]] = bytemuck::try_cast_slice(panel.bytes).unwrap_or_default();
-    for (index, (columns, rows)) in panel_steps.iter().zip(rows.steps_of::<HEIGHT>(tile.first)).enumerate() {
+    let panel_steps: &[K::PanelStep] = bytemuck::try_cast_slice(panel.bytes).unwrap_or_default();
+    for (index, (columns, rows)) in
+        panel_steps.iter().zip(rows.steps_of::<K::RowStep, HEIGHT>(tile.first)).enumerate()
+    {
         tile.prefetch(index, columns, panel.bytes.len());
-        for (at, columns) in columns.iter().enumerate() {
+        for (at, columns) in columns.as_ref().iter().enumerate() {
             let columns = kernel.load(columns);
             for (sums, row) in sums.iter_mut().zip(rows) {
-                *sums = kernel.add(*sums, row.get(at).copied().unwrap_or_default(), columns);
+                *sums = kernel.add(*sums, row.as_ref().get(at).copied().unwrap_or_default(), columns);
             }
         }
     }

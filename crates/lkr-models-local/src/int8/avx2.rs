@@ -1,18 +1,21 @@
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{
-    __m256i, _mm_loadu_si128, _mm_set1_epi32, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_cvtepu8_epi16,
-    _mm256_madd_epi16, _mm256_setzero_si256, _mm256_storeu_si256,
+    __m256i, _mm_loadu_si128, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_madd_epi16, _mm256_set1_epi32,
+    _mm256_setzero_si256, _mm256_storeu_si256,
 };
 
-use super::{GROUP, Group, Kernel, MAX_WIDTH};
+use super::quantize::WordStep;
+use super::{Kernel, MAX_WIDTH, STEP_TERMS};
 
-/// AVX2: bytes are widened to 16 bits, because the instruction for bytes saturates.
+/// AVX2: bytes are widened to 16 bits, because the instruction for bytes saturates. Rows are widened once, columns as they are read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Avx2(());
 
-/// The columns of a vector: of each, two sums of two terms.
-const LANES: usize = 4;
-const VECTORS: usize = 4;
+/// The terms that an instruction adds.
+const PAIR: usize = 2;
+/// The columns of a vector.
+const LANES: usize = 8;
+const VECTORS: usize = 2;
 
 impl Avx2 {
     /// The kernel, if the processor has the instructions.
@@ -23,12 +26,17 @@ impl Avx2 {
 
 #[expect(unsafe_code, reason = "instructions beyond the baseline")]
 impl Kernel for Avx2 {
-    type Columns = [[i8; LANES * GROUP]; VECTORS];
+    type Group = [u16; PAIR];
+    type RowStep = WordStep;
+    type Columns = [[i8; LANES * PAIR]; VECTORS];
+    type PanelStep = [Self::Columns; STEP_TERMS / PAIR];
     type Loaded = [__m256i; VECTORS];
     type Sums = [__m256i; VECTORS];
 
     const WIDTH: usize = LANES * VECTORS;
-    const MAX_HEIGHT: usize = 2;
+    const GROUP: usize = PAIR;
+    // With two vectors a row, the sums occupy 12 of 16 registers.
+    const MAX_HEIGHT: usize = 6;
 
     #[inline(always)]
     fn run<T>(self, body: impl FnOnce() -> T) -> T {
@@ -55,11 +63,11 @@ impl Kernel for Avx2 {
     }
 
     #[inline(always)]
-    fn add(self, mut sums: Self::Sums, group: Group, columns: Self::Loaded) -> Self::Sums {
+    fn add(self, mut sums: Self::Sums, group: Self::Group, columns: Self::Loaded) -> Self::Sums {
         for (sum, columns) in sums.iter_mut().zip(columns) {
             // SAFETY: the processor has the instructions, or `self` would not exist.
             *sum = unsafe {
-                let group = _mm256_cvtepu8_epi16(_mm_set1_epi32(i32::from_le_bytes(group)));
+                let group = _mm256_set1_epi32(bytemuck::cast(group));
                 _mm256_add_epi32(*sum, _mm256_madd_epi16(group, columns))
             };
         }
@@ -70,11 +78,9 @@ impl Kernel for Avx2 {
     fn by_column(self, sums: Self::Sums) -> [i32; MAX_WIDTH] {
         let mut out = [0; MAX_WIDTH];
         for (out, sum) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(sums) {
-            let mut halves = [[0; 2]; LANES];
             // SAFETY: the processor has the instruction, or `self` would not exist; the array has the 32 bytes that are
             // written.
-            unsafe { _mm256_storeu_si256(halves.as_mut_ptr().cast(), sum) };
-            *out = halves.map(|[a, b]| a + b);
+            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), sum) };
         }
         out
     }

@@ -4,7 +4,7 @@ use std::arch::x86_64::{
     _mm512_storeu_si512,
 };
 
-use super::{GROUP, Group, Kernel, MAX_WIDTH};
+use super::{ByteStep, GROUP, Group, Kernel, MAX_WIDTH, STEP};
 
 /// AVX-512 with VNNI: each instruction adds 64 products.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,10 @@ impl Avx512 {
 
 #[expect(unsafe_code, reason = "instructions beyond the baseline")]
 impl Kernel for Avx512 {
+    type Group = Group;
+    type RowStep = ByteStep;
     type Columns = [[i8; LANES * GROUP]; VECTORS];
+    type PanelStep = [Self::Columns; STEP];
     type Loaded = [__m512i; VECTORS];
     type Sums = [__m512i; VECTORS];
 

@@ -4,7 +4,7 @@ use std::arch::x86_64::{
     _mm256_storeu_si256,
 };
 
-use super::{GROUP, Group, Kernel, MAX_WIDTH};
+use super::{ByteStep, GROUP, Group, Kernel, MAX_WIDTH, STEP};
 
 /// AVX-VNNI, which processors without AVX-512 may have: each instruction adds 32 products.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,10 @@ impl AvxVnni {
 
 #[expect(unsafe_code, reason = "instructions beyond the baseline")]
 impl Kernel for AvxVnni {
+    type Group = Group;
+    type RowStep = ByteStep;
     type Columns = [[i8; LANES * GROUP]; VECTORS];
+    type PanelStep = [Self::Columns; STEP];
     type Loaded = [__m256i; VECTORS];
     type Sums = [__m256i; VECTORS];
 

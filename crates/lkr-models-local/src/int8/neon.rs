@@ -6,7 +6,7 @@ use std::arch::{
     asm, is_aarch64_feature_detected,
 };
 
-use super::{GROUP, Group, Kernel, MAX_WIDTH};
+use super::{ByteStep, GROUP, Group, Kernel, MAX_WIDTH, STEP};
 
 /// The columns of a vector.
 const LANES: usize = 4;
@@ -74,7 +74,10 @@ fn by_column(sums: [int32x4_t; VECTORS]) -> [i32; MAX_WIDTH] {
 }
 
 impl Kernel for Neon {
+    type Group = Group;
+    type RowStep = ByteStep;
     type Columns = Columns;
+    type PanelStep = [Columns; STEP];
     type Loaded = [int8x16_t; VECTORS];
     type Sums = [int32x4_t; VECTORS];
 
@@ -120,7 +123,10 @@ impl Kernel for Neon {
 }
 
 impl Kernel for NeonDot {
+    type Group = Group;
+    type RowStep = ByteStep;
     type Columns = Columns;
+    type PanelStep = [Columns; STEP];
     type Loaded = [int8x16_t; VECTORS];
     type Sums = [int32x4_t; VECTORS];
 

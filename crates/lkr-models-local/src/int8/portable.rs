@@ -1,4 +1,4 @@
-use super::{GROUP, Group, Kernel, MAX_WIDTH};
+use super::{ByteStep, GROUP, Group, Kernel, MAX_WIDTH, STEP};
 
 /// Plain code, for every processor.
 #[derive(Debug, Clone, Copy)]
@@ -8,7 +8,10 @@ pub(crate) struct Portable;
 const WIDTH: usize = 8;
 
 impl Kernel for Portable {
+    type Group = Group;
+    type RowStep = ByteStep;
     type Columns = [[i8; GROUP]; WIDTH];
+    type PanelStep = [Self::Columns; STEP];
     type Loaded = Self::Columns;
     type Sums = [i32; WIDTH];
 

@@ -1,8 +1,8 @@
-use super::{GROUP, InstructionSet, STEP_TERMS, units_of_one};
+use super::{InstructionSet, STEP_TERMS, units_of_one};
 
 /// The weights of a linear layer as signed bytes, in panels of as many columns as a kernel computes at a time.
 ///
-/// Within a panel, [`GROUP`] terms of each column are side by side. Rows and columns are filled up with zeros.
+/// Within a panel, as many terms of each column are side by side as the kernel multiplies together. Rows and columns are filled up with zeros.
 #[derive(Debug)]
 pub(crate) struct ByteWeights {
     instruction_set: InstructionSet,
@@ -33,7 +33,7 @@ impl ByteWeights {
         depth: usize,
         columns: impl ExactSizeIterator<Item = &'a [f32]>,
     ) -> Self {
-        let width = instruction_set.width();
+        let (width, group) = (instruction_set.width(), instruction_set.group());
         let (count, filled) = (columns.len(), columns.len().next_multiple_of(width));
         let mut weights = Self {
             instruction_set,
@@ -45,9 +45,9 @@ impl ByteWeights {
         };
         let panel_len = width * depth.next_multiple_of(STEP_TERMS);
         for (index, column) in columns.enumerate() {
-            let start = index / width * panel_len + index % width * GROUP;
-            let (groups, _) = weights.bytes.get_mut(start..).unwrap_or_default().as_chunks_mut::<GROUP>();
-            let (scale, sum) = quantize(column, groups.iter_mut().step_by(width).flatten());
+            let start = index / width * panel_len + index % width * group;
+            let groups = weights.bytes.get_mut(start..).unwrap_or_default().chunks_exact_mut(group);
+            let (scale, sum) = quantize(column, groups.step_by(width).flatten());
             weights.scales.push(scale);
             weights.sums.push(sum);
         }
