@@ -166,7 +166,7 @@ async fn concurrent_upserts_of_a_new_source_make_one_document() {
     assert_eq!(ids(&kb).await, [task.doc_id().unwrap()]);
 }
 
-/// Whoever may replace any document finds those that others have begun, as one after the other does.
+/// An upsert by a manager finds the new document that an account is still adding from the same source.
 #[tokio::test]
 async fn upsert_by_a_manager_replaces_what_an_account_is_adding() {
     let embedder = ScriptedEmbedder::new(0);

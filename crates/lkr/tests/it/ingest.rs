@@ -349,7 +349,7 @@ async fn orphaned_text_is_collected_at_the_next_start() {
     assert!(kb.text(kept.doc_id).await.unwrap().is_some());
 }
 
-/// Whoever calls last may end the process.
+/// A program may end its process once any of the calls has returned.
 #[tokio::test]
 async fn second_shutdown_waits_for_the_documents_that_the_first_one_waits_for() {
     let embedder = ScriptedEmbedder::new(0);
